@@ -86,16 +86,16 @@ def measure_stand_in(folder: Path, *, rounds: int) -> Figure:
 
 def _measure_real(name: str, folder: Path, door: Doorbell, rounds: int) -> list[Figure]:
     """One figure, or none where the program is not installed; how it finds the server is what the tests know."""
-    from tests.agents.programs import LAUNCHES, Seat, find_entry
+    from tests.agents.programs import LAUNCHES, AgentFixture, find_entry
 
     entry, program = find_entry(name), load(name)
     if entry is None or not isinstance(program, Program):
         print(f"({name} is left out: make agents)", end=" ", file=sys.stderr)
         return []
-    seat = Seat(home=folder / "home", work=folder, temp=folder, url=f"http://127.0.0.1:{door.port}")
-    seat.home.mkdir(parents=True)
+    agent_home = AgentFixture(home=folder / "home", work=folder, temp=folder, url=f"http://127.0.0.1:{door.port}")
+    agent_home.home.mkdir(parents=True)
     path = f"{entry.parent}{os.pathsep}{os.defpath}"
-    with _environment({"PATH": path, "HOME": str(seat.home), **LAUNCHES[name](seat).env}):
+    with _environment({"PATH": path, "HOME": str(agent_home.home), **LAUNCHES[name](agent_home).env}):
         return [_compare(program, folder, door, rounds=2 * rounds)]
 
 

@@ -17,7 +17,7 @@ from drumline.core.plan import Marks, Status, Step
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.core.words import Mode, StepEnd
+from drumline.core.vocabulary import Mode, StepEnd
 
 STEPS = 10_000
 SLOTS = 4

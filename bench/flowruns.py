@@ -22,10 +22,10 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, RunId, Stream
 from drumline.core.plan import Plan
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.engine.driver import Driver
-from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.services import FlowServices, Services, Tools
 from drumline.engine.upkeep import Upkeep
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.planfiles.task import TaskFiles
@@ -59,7 +59,7 @@ class FlowRuns:
         self._path = path
         self._flow = make_chain().flow
         self._store = SqliteStore.open(path)
-        self._kit = idle_flow_kit(self._store, self._flow)
+        self._services = idle_flow_services(self._store, self._flow)
         self._numbers = count(1)
         self._loop = asyncio.Runner()
 
@@ -74,7 +74,7 @@ class FlowRuns:
 
     async def _walk(self, run: RunId, visits: int, prompt: str) -> Spent:
         acts = IdleNodes(visits)
-        driver = Driver(upkeep=Upkeep(kit=self._kit, perform=acts.perform), run_id=run)
+        driver = Driver(upkeep=Upkeep(services=self._services, perform=acts.perform), run_id=run)
         began = time.perf_counter()
         await self._store.append({Stream(run): Addition(events=pin(self._flow, prompt), expected=0)})
         ended = await driver.drive()
@@ -165,16 +165,16 @@ def pin(flow: Flow, prompt: str) -> list[Event]:
     return [started, pinned]
 
 
-def idle_flow_kit(store: SqliteStore, flow: Flow) -> Kit:
+def idle_flow_services(store: SqliteStore, flow: Flow) -> Services:
     """A kit of which a driver uses the store, the roster and the library only."""
     nothing: object = None
-    services = FlowServices(
+    flow_services = FlowServices(
         library=OneFlow(flow),
         expressions=SafeExpressions(),
         schemas=cast(Schemas, nothing),
         skills=cast(Skills, nothing),
     )
-    return Kit(
+    return Services(
         store=store,
         roster=FakeRoster(),
         clock=FakeClock(),
@@ -182,5 +182,5 @@ def idle_flow_kit(store: SqliteStore, flow: Flow) -> Kit:
         planfiles=TaskFiles(Plan(name="bench", path="")),
         logs=NOWHERE,
         equip=lambda driver: cast(Tools, nothing),
-        open_flows=lambda: services,
+        open_flows=lambda: flow_services,
     )

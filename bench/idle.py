@@ -24,16 +24,16 @@ from drumline.core.proof import Colour, Compared
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.stepflow import USUAL_FLOW
 from drumline.engine.flow.stepwalk import StepFlowWalk
-from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.landingline import LandingLine
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.performer import StepPerformer
+from drumline.engine.services import FlowServices, Services, Tools, Worker
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
 from drumline.ports.models import Models
@@ -106,10 +106,10 @@ class IdlePerformer(StepPerformer):
                 return Note()
 
 
-def idle_kit(store: SqliteStore) -> Kit:
+def idle_services(store: SqliteStore) -> Services:
     """A kit of which a walk uses the store and the workspaces only."""
     nothing: object = None
-    return Kit(
+    return Services(
         store=store,
         workspaces=IdleWorkspaces(NOWHERE),
         roster=nothing,  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ def claim_walks(
     store: SqliteStore, run: RunState, steps: Iterable[Step], opening: Opening = lambda step: [], *, tools: Tools
 ) -> list[tuple[StepFlowWalk, list[ev.Event]]]:
     """A claimed walk for each step, with the events that open it in the run's stream."""
-    kit, flows = idle_kit(store), idle_flows()
+    services, flows = idle_services(store), idle_flows()
     flow = flows.library.load(flows.library.locate(USUAL_FLOW))
     found = []
     for step in steps:
@@ -191,11 +191,11 @@ def claim_walks(
         if token is None:
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
         line = LandingLine(store=store, run=run)
-        work = StepWork(kit=kit, tools=tools, orders=orders_for(run, step), run=run, line=line)
+        work = StepWork(services=services, tools=tools, orders=orders_for(run, step), run=run, line=line)
         values: dict[str, Json] = {"step": {"id": step.id, "title": step.title, **SAID}}
         course = Course(path=flow.path, digest=flow.digest, folder=NOWHERE, values=values)
         walk = StepFlowWalk(
-            kit=kit,
+            services=services,
             flows=flows,
             run=run,
             driver=DRIVER,

@@ -21,8 +21,8 @@ TARGET = 0.3
 
 def measure_places(folder: Path, *, rounds: int, files: int) -> list[Figure]:
     """Milliseconds until a step has its files, with ten of them changed since the step before."""
-    site = _Site(folder, files)
-    reset, added = take_turns(rounds, site.reset, site.add)
+    project = _Project(folder, files)
+    reset, added = take_turns(rounds, project.reset, project.add)
     return [
         Figure(
             name=f"reset a worktree of {files:,} files for the next step",
@@ -36,7 +36,7 @@ def measure_places(folder: Path, *, rounds: int, files: int) -> list[Figure]:
     ]
 
 
-class _Site:
+class _Project:
     """A repository with two commits, and a worktree that a step has just left."""
 
     def __init__(self, folder: Path, files: int) -> None:

@@ -23,8 +23,8 @@ from drumline.core.edits import compare
 from drumline.core.schedule import Surroundings
 from drumline.engine.outbox import Outbox
 from drumline.planfiles import dag, stepfile
-from drumline.wiring import open_site
-from drumline.wiring.kits import open_kit
+from drumline.wiring import open_project
+from drumline.wiring.services import open_services
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT = 10
@@ -82,7 +82,7 @@ def measure_resume(folder: Path, *, rounds: int, count: int) -> list[Figure]:
 def build_state(repo: Path, count: int) -> None:
     """A plan of `count` steps and the journal of a run that landed all but a few of them."""
     write_plan(repo, count, done=count - LEFT)
-    store = open_site(repo).open_store()
+    store = open_project(repo).open_store()
     try:
         record_run(store, read_plan(repo), done=count - LEFT)
     finally:
@@ -101,19 +101,23 @@ def find_first_decision(repo: Path) -> float:
 
     Returns the seconds of it that went into reading the plan's files.
     """
-    site = open_site(repo)
-    store = site.open_store()
+    project = open_project(repo)
+    store = project.open_store()
     run = read_run(store, find_run(store))
-    kit = open_kit(site, store, run, started_at=0.0)
+    services = open_services(project, store, run, started_at=0.0)
     known = run.reading()
-    held = store.held(run.id)
-    Outbox(kit=kit).overdue(run, known.marks, held)
+    held = store.list_claims(run.id)
+    Outbox(services=services).overdue(run, known.marks, held)
     began = time.perf_counter()
-    reading = kit.planfiles.read(known)
+    reading = services.planfiles.read(known)
     spent = time.perf_counter() - began
     edits = compare(run, reading)
     around = Surroundings(
-        claimed=frozenset(held), marks=reading.marks, now=kit.clock.now(), stale_after=kit.stale_claim, claim_times={}
+        claimed=frozenset(held),
+        marks=reading.marks,
+        now=services.clock.now(),
+        stale_after=services.stale_claim,
+        claim_times={},
     )
     commands = decide(run, around, slots=4)
     store.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.figures import Figure, take_turns
 from bench.plans import make_repository, read_plan, record_run, write_plan
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 SMALL = 6
 BARE = "import asyncio, sqlite3"
@@ -22,7 +22,7 @@ def measure_startup(folder: Path, *, rounds: int) -> list[Figure]:
     """`--version`, `--help`, `status` and `why` of a small run: processor time, which others hardly change."""
     repo = make_repository(folder / "small")
     write_plan(repo, SMALL, done=SMALL - 2)
-    store = open_site(repo).open_store()
+    store = open_project(repo).open_store()
     record_run(store, read_plan(repo), done=SMALL - 2)
     store.close()
     drumline = [sys.executable, "-m", "drumline"]

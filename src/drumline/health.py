@@ -24,7 +24,7 @@ from drumline.ports.roster import Standing
 from drumline.profiles import read_profiles
 from drumline.protection import REQUIRED
 from drumline.record import Record
-from drumline.wiring import STORE, Site, open_site
+from drumline.wiring import STORE, Project, open_project
 from drumline.workspace.git import require_git
 
 PATIENCE = 10
@@ -34,7 +34,9 @@ UNHELD_CHECKS = (
     "not held: what agents wrote runs in them with your rights, reads your files, writes outside of the workspace and "
     "finds code that is installed from your checkout; only variables that look like credentials are kept from them"
 )
-LENT_CACHES = "held as agents are, but overlays cannot be made here: they write to the caches in your home themselves"
+GRANTED_CACHES = (
+    "held as agents are, but overlays cannot be made here: they write to the caches in your home themselves"
+)
 LIMITS = {"abstract-socket": "Linux before 6.12 cannot refuse it to a program that has the network"}
 """Ways out that not every machine can close."""
 
@@ -50,16 +52,23 @@ class Finding(Record):
 
 def examine() -> list[Finding]:
     """Everything, in the order in which it matters."""
-    site: Site | None = None
+    project: Project | None = None
     findings = [_python(), _git()]
     try:
-        site = open_site()
-        findings.append(Finding(name="repository", level="ok", text=str(site.repository.top)))
+        project = open_project()
+        findings.append(Finding(name="repository", level="ok", text=str(project.repository.top)))
     except DrumlineError as error:
         findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
-    if site is not None:
-        findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site), *_leftovers(site)]
-    return [*findings, *_agents(site), *_sandbox(site)]
+    if project is not None:
+        findings += [
+            _commit(project),
+            _config(project),
+            *_store(project),
+            *_drivers(project),
+            _worktrees(project),
+            *_leftovers(project),
+        ]
+    return [*findings, *_agents(project), *_sandbox(project)]
 
 
 def _python() -> Finding:
@@ -75,33 +84,33 @@ def _git() -> Finding:
     return Finding(name="git", level="ok", text=said or "installed")
 
 
-def _commit(site: Site) -> Finding:
+def _commit(project: Project) -> Finding:
     try:
-        return Finding(name="base", level="ok", text=f"a run would start from {site.repository.head_commit()[:12]}")
+        return Finding(name="base", level="ok", text=f"a run would start from {project.repository.head_commit()[:12]}")
     except DrumlineError as error:
         return Finding(name="base", level="problem", text=str(error), hint=error.hint)
 
 
-def _config(site: Site) -> Finding:
-    if site.config_path is None:
+def _config(project: Project) -> Finding:
+    if project.config_path is None:
         return Finding(
             name="config", level="note", text="no .drumline/config.toml; defaults are used", hint="drumline init"
         )
     try:
-        read_profiles(site.config)
+        read_profiles(project.config)
     except DrumlineError as error:
         return Finding(name="config", level="problem", text=str(error), hint=error.hint)
-    agent = site.settings.agent or "none set"
-    return Finding(name="config", level="ok", text=f"{site.config_path} (agent: {agent})")
+    agent = project.settings.agent or "none set"
+    return Finding(name="config", level="ok", text=f"{project.config_path} (agent: {agent})")
 
 
-def _store(site: Site) -> Iterator[Finding]:
-    path = site.state_dir / STORE
+def _store(project: Project) -> Iterator[Finding]:
+    path = project.state_dir / STORE
     if not path.exists():
         yield Finding(name="store", level="ok", text="nothing was run here yet")
         return
     try:
-        store = site.open_store(read_only=True)
+        store = project.open_store(read_only=True)
         damage = list(store.find_damage())
         runs = len(store.runs())
         store.close()
@@ -115,12 +124,12 @@ def _store(site: Site) -> Iterator[Finding]:
     yield Finding(name="store", level="ok", text=f"sound, {runs} runs, {path.stat().st_size:,} bytes")
 
 
-def _drivers(site: Site) -> Iterator[Finding]:
-    root = site.state_dir / "drivers"
+def _drivers(project: Project) -> Iterator[Finding]:
+    root = project.state_dir / "drivers"
     if not root.is_dir():
         return
-    for driver in site.roster.entered():
-        standing = site.roster.standing(driver)
+    for driver in project.roster.entered():
+        standing = project.roster.standing(driver)
         if standing is Standing.FROZEN:
             hint = "drumline resume (takes over after ending it)"
             yield Finding(name="driver", level="note", text=f"{driver} does not answer", hint=hint)
@@ -128,32 +137,32 @@ def _drivers(site: Site) -> Iterator[Finding]:
             yield Finding(name="driver", level="ok", text=f"{driver} is at work")
 
 
-def _worktrees(site: Site) -> Finding:
-    configured = Path(site.settings.worktrees) if site.settings.worktrees else None
-    root = site.repository.worktrees_root(configured)
+def _worktrees(project: Project) -> Finding:
+    configured = Path(project.settings.worktrees) if project.settings.worktrees else None
+    root = project.repository.worktrees_root(configured)
     nearest = next(folder for folder in (root, *root.parents) if folder.exists())
     free = shutil.disk_usage(nearest).free
-    if root.is_relative_to(site.repository.top):
+    if root.is_relative_to(project.repository.top):
         text = f"{root} lies in the checkout: tools would find your node_modules and configuration from there"
         return Finding(name="worktrees", level="problem", text=text, hint="set worktrees in .drumline/config.toml")
     level = "ok" if free > 1 << 30 else "problem"
     return Finding(name="worktrees", level=level, text=f"{root} ({free >> 20:,} MiB free)")
 
 
-def _leftovers(site: Site) -> Iterator[Finding]:
+def _leftovers(project: Project) -> Iterator[Finding]:
     """What dead processes of ours left, removed on the way: until then the user's own git may fail."""
     store = None
     with suppress(DrumlineError):  # a store that cannot be opened is a finding of its own
-        store = site.open_store() if site.has_store() else None
+        store = project.open_store() if project.has_store() else None
     try:
-        found = anyio.run(clear_leftovers, site.cleanup(store))
+        found = anyio.run(clear_leftovers, project.cleanup(store))
     except (DrumlineError, OSError) as error:
         yield Finding(name="leftovers", level="problem", text=str(error), hint="drumline gc")
         return
     finally:
         if store is not None:
             store.close()
-    broken = [str(one.path.relative_to(site.repository.common_dir.resolve())) for one in found if one.kind in IN_GIT]
+    broken = [str(one.path.relative_to(project.repository.common_dir.resolve())) for one in found if one.kind in IN_GIT]
     if broken:
         text = f"removed what an interrupted git left: {', '.join(broken)}"
         yield Finding(name="git leftovers", level="note", text=text)
@@ -165,8 +174,8 @@ def _leftovers(site: Site) -> Iterator[Finding]:
             yield Finding(name="leftovers", level="note", text=f"{one.deed} {one.kind} {one.path}{note}")
 
 
-def _agents(site: Site | None) -> Iterator[Finding]:
-    found = list_agents(_configured(site))
+def _agents(project: Project | None) -> Iterator[Finding]:
+    found = list_agents(_configured(project))
     yield from filter(None, map(_agent, found))
     if not any(agent.path for agent in found):
         missing = [agent.name for agent in found if not (agent.installed or agent.fault or agent.agent)]
@@ -174,12 +183,12 @@ def _agents(site: Site | None) -> Iterator[Finding]:
         yield Finding(name="agents", level="note", text=text, hint="drumline agents")
 
 
-def _configured(site: Site | None) -> Configured:
+def _configured(project: Project | None) -> Configured:
     """What the repository says of agents; nothing if it says it wrongly, which is a finding of its own."""
-    if site is None:
+    if project is None:
         return UNCONFIGURED
     try:
-        return Configured(tables=read_profiles(site.config).agents, own=site.settings.agent)
+        return Configured(tables=read_profiles(project.config).agents, own=project.settings.agent)
     except DrumlineError:
         return UNCONFIGURED
 
@@ -198,12 +207,12 @@ def _agent(agent: Listed) -> Finding | None:
     return None
 
 
-def _sandbox(site: Site | None) -> Iterator[Finding]:
+def _sandbox(project: Project | None) -> Iterator[Finding]:
     """Whether agents can be jailed and the jail holds: a bubblewrap that is there may be forbidden to do its work."""
     jail = find_jail()
     if jail is None:
         absence = explain_absence()
-        required = _requires_sandbox(site)
+        required = _requires_sandbox(project)
         then = f"no agent runs here, because sandbox = {REQUIRED!r}" if required else UNHELD
         text = f"{absence.reason.removeprefix('bubblewrap ')}; {then}"
         yield Finding(name="bubblewrap", level="problem" if required else "note", text=text, hint=absence.hint)
@@ -224,14 +233,14 @@ def _sandbox(site: Site | None) -> Iterator[Finding]:
 def _checks(jail: Jail) -> Finding:
     """How checks are held."""
     if find_way(jail.list_words()) is None:
-        return Finding(name="checks", level="note", text=LENT_CACHES, hint=OVERLAY)
+        return Finding(name="checks", level="note", text=GRANTED_CACHES, hint=OVERLAY)
     return Finding(name="checks", level="ok", text="held as agents are; what they write to your home goes with them")
 
 
-def _requires_sandbox(site: Site | None) -> bool:
+def _requires_sandbox(project: Project | None) -> bool:
     """Whether runs are refused here without it; no if the configuration is wrong, which is a finding of its own."""
     try:
-        return site is not None and site.settings.sandbox == REQUIRED
+        return project is not None and project.settings.sandbox == REQUIRED
     except DrumlineError:
         return False
 

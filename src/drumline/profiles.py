@@ -21,8 +21,8 @@ OTHER = "other"
 """In the flow of a step: who takes over from its agent, or that agent one tier up."""
 
 
-class Loan(Record):
-    """What a person lends an agent beside its own: variables it may see, and folders it may write to.
+class Grant(Record):
+    """What a person grants an agent beside its own: variables it may see, and folders it may write to.
 
     What he takes away: paths that it does not see, and the network.
     """
@@ -33,14 +33,14 @@ class Loan(Record):
     network: bool = True
 
 
-NOTHING = Loan()
+NOTHING = Grant()
 
 
 class Profile(Record):
     """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default.
 
     `fast`, `standard` and `strong` are the models that the tiers mean for this agent. `env` and `folders` are what it
-    is lent; what is in `hide` it does not see, and without `network` it reaches nobody. `jobs` is how many
+    is granted; what is in `hide` it does not see, and without `network` it reaches nobody. `jobs` is how many
     steps it works on at the same time.
     """
 
@@ -98,7 +98,7 @@ class TableKey(Record):
 
 
 COMMAND_NAME = re.compile(r"[\w.-]+")
-# A star alone would lend everything.
+# A star alone would grant everything.
 VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*\*?", re.ASCII)
 FOLDER = re.compile(r"[/~$][^\n]*")
 _TEXT = "a text that is not empty"
@@ -185,11 +185,11 @@ def read_profiles(config: Mapping[str, object], environ: Mapping[str, str] | Non
     return Profiles(agents=agents, tiers=models, model=models.pop(DEFAULT, ""), mcp=servers, commands=commands)
 
 
-def find_loan(profiles: Mapping[str, Profile], name: str, spec: str) -> Loan:
-    """What the agent `spec` is lent: by the table `name`, by that of its kind, and by others about the same agent."""
+def find_grant(profiles: Mapping[str, Profile], name: str, spec: str) -> Grant:
+    """What `spec` is granted: by the table `name`, by that of its kind, and by others about the same agent."""
     kind = spec.partition(":")[0]
     tables = [table for own, table in profiles.items() if own in (name, kind) or table.agent == spec]
-    return Loan(
+    return Grant(
         env=tuple(dict.fromkeys(name for table in tables for name in table.env)),
         folders=tuple(dict.fromkeys(folder for table in tables for folder in table.folders)),
         hide=tuple(dict.fromkeys(path for table in tables for path in table.hide)),
@@ -232,7 +232,7 @@ class _Reading(Record):
         hide = self._list(place, table, "hide", FOLDER)
         network = self._flag(place, table, "network")
         jobs = self._count(place, table, "jobs")
-        # A table that only says what the tiers mean, or what is lent, is about the agent whose name it has.
+        # A table that only says what the tiers mean, or what is granted, is about the agent whose name it has.
         own = name if any((*tiers.values(), env, folders, hide, jobs, "network" in table)) else ""
         return Profile(
             agent=self._text(place, table, "agent") or own,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from drumline.core.proof import Require
 from drumline.core.subject import PLACES
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
+from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
 from drumline.protection import AUTO, PROTECTIVE
 from drumline.record import Record
 from drumline.settingvalues import (

@@ -16,7 +16,7 @@ from drumline.configfiles import CONFIG
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, NAMED, VARIABLES, arrange, list_commands, name_kinds
 from drumline.core.plan import Check
 from drumline.core.proof import Require
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
+from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, choose_stronger, find_weaker
 from drumline.record import Record, to_plain

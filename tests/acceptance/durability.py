@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
-from tests.acceptance.userland import standing_in
+from tests.acceptance.cli_user import standing_in
 from tests.warm import RIGGED, Command, Started, run_warm, start_warm
 
 from drumline.app.catalog import read_run
@@ -32,9 +32,9 @@ from drumline.core.recorded import Recorded
 from drumline.processes import census
 from drumline.store.sqlite import SqliteStore
 from drumline.views.states import run_state
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
-WORLD = "ACCEPTANCE_WORLD"
+HARNESS = "ACCEPTANCE_WORLD"
 PLAN = "plans/p"
 SCRIPT = "agent.yaml"
 DEADLINE = 120.0
@@ -59,7 +59,7 @@ class PlanStep:
 
 
 @dataclass(frozen=True, kw_only=True)
-class World:
+class Harness:
     """One repository, and every process started for it."""
 
     repo: Path
@@ -122,15 +122,15 @@ class World:
     def state(self) -> str:
         """How the newest run is; empty if there is none."""
         with standing_in(self.repo, self.env):
-            site = open_site()
-            if not site.has_store():
+            project = open_project()
+            if not project.has_store():
                 return ""
-            store = site.open_store(read_only=True)
+            store = project.open_store(read_only=True)
             try:
                 runs = store.runs()
                 if not runs:
                     return ""
-                return run_state(site.watcher(store, read_run(store, runs[-1])).look(time.time()))
+                return run_state(project.watcher(store, read_run(store, runs[-1])).look(time.time()))
             finally:
                 store.close()
 
@@ -145,11 +145,11 @@ class World:
             runs = store.runs()
             return list(store.tail(runs[-1])) if runs else []
 
-    def held(self) -> dict[str, DriverId]:
+    def list_claims(self) -> dict[str, DriverId]:
         """The steps claimed at this moment, and by whom."""
         with open_journal(self.store) as store:
             runs = store.runs()
-            return {step: claim.driver for step, claim in store.held(runs[-1]).items()} if runs else {}
+            return {step: claim.driver for step, claim in store.list_claims(runs[-1]).items()} if runs else {}
 
     def kinds(self, step: str) -> list[str]:
         """The names of a step's events, in order."""
@@ -207,11 +207,11 @@ class World:
 
     def processes(self) -> list[int]:
         """Every live process of this world."""
-        return find_processes(f"{WORLD}={self.name}")
+        return find_processes(f"{HARNESS}={self.name}")
 
     def agents(self) -> list[int]:
         """Live processes of this world that some driver started for an agent or a check."""
-        return find_processes(f"{WORLD}={self.name}", f"{census.MARK}=")
+        return find_processes(f"{HARNESS}={self.name}", f"{census.MARK}=")
 
     def supervisors(self) -> list[int]:
         """Live supervisors of this world; a child that one has forked and that is nothing else yet is none."""
@@ -237,15 +237,15 @@ class World:
 
 
 @contextmanager
-def make_world(folder: Path, steps: Sequence[PlanStep], rules: Sequence[Rule]) -> Iterator[World]:
+def make_harness(folder: Path, steps: Sequence[PlanStep], rules: Sequence[Rule]) -> Iterator[Harness]:
     """A fresh repository with a plan and an agent's script, committed; whatever is left running is ended at the end."""
     name = f"{folder.name}-{secrets.token_hex(8)}"
-    world = World(repo=make_repo(folder / "repo", steps, rules), env=_environment(folder, name), name=name)
-    _commit_all(world)
+    harness = Harness(repo=make_repo(folder / "repo", steps, rules), env=_environment(folder, name), name=name)
+    _commit_all(harness)
     try:
-        yield world
+        yield harness
     finally:
-        world.kill_everything()
+        harness.kill_everything()
 
 
 def make_repo(repo: Path, steps: Sequence[PlanStep], rules: Sequence[Rule]) -> Path:
@@ -275,20 +275,20 @@ def _environment(folder: Path, name: str) -> dict[str, str]:
     for place in homes.values():
         (folder / place).mkdir()
     own = {key: str(folder / place) for key, place in homes.items()}
-    return {**kept, **own, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", WORLD: name}
+    return {**kept, **own, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", HARNESS: name}
 
 
-def _commit_all(world: World) -> None:
+def _commit_all(harness: Harness) -> None:
     """Commit everything, then leave some work of the user's uncommitted: staged, changed and untracked."""
-    world.git("init", "--quiet", "--initial-branch=main")
-    world.git("config", "user.name", "A Person")
-    world.git("config", "user.email", "person@example.org")
-    world.git("add", "--all")
-    world.git("commit", "--quiet", "--message=base")
-    (world.repo / "README").write_text("the user's own, changed\n", encoding="utf-8")
-    (world.repo / "staged").write_text("staged\n", encoding="utf-8")
-    world.git("add", "staged")
-    (world.repo / "untracked").write_text("untracked\n", encoding="utf-8")
+    harness.git("init", "--quiet", "--initial-branch=main")
+    harness.git("config", "user.name", "A Person")
+    harness.git("config", "user.email", "person@example.org")
+    harness.git("add", "--all")
+    harness.git("commit", "--quiet", "--message=base")
+    (harness.repo / "README").write_text("the user's own, changed\n", encoding="utf-8")
+    (harness.repo / "staged").write_text("staged\n", encoding="utf-8")
+    harness.git("add", "staged")
+    (harness.repo / "untracked").write_text("untracked\n", encoding="utf-8")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from tests.acceptance.userland import PLAN, User, make_user, step_text, write_plan
+from tests.acceptance.cli_user import PLAN, User, make_user, step_text, write_plan
 
 WRONG, RIGHT = "def add(a, b):\n    return a - b\n", "def add(a, b):\n    return a + b\n"
 TESTS = """import unittest

@@ -10,7 +10,7 @@ import tempfile
 import threading
 from pathlib import Path
 
-from tests.acceptance.userland import PLAN, SCRIPTED, fill_folder, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, fill_folder, step_text
 
 
 def rehearse() -> None:

@@ -24,7 +24,7 @@ from drumline.core.ids import Commit, RunId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
 from drumline.engine.driver import Driver
-from drumline.engine.kit import Kit
+from drumline.engine.services import Services
 from drumline.engine.upkeep import Upkeep
 from drumline.errors import StaleToken, StoreError
 from drumline.ports.journal import Addition, Message
@@ -32,8 +32,8 @@ from drumline.ports.workspaces import Landing
 from drumline.record import replace
 from drumline.store.requests import Request
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import STORE, Site, open_site
-from drumline.wiring.kits import open_kit
+from drumline.wiring import STORE, Project, open_project
+from drumline.wiring.services import open_services
 from drumline.workspace.workspaces import GitWorkspaces
 
 
@@ -141,27 +141,27 @@ def strike(where: str) -> None:
     os.kill(os.getpid(), signal.Signals[os.environ.get("STRIKE", "SIGSTOP")])
 
 
-def rig(kit: Kit, at: str) -> Kit:
-    """The kit with the asked-for fault in it."""
-    if not at or not isinstance(kit.workspaces, GitWorkspaces):
-        return kit
+def rig(services: Services, at: str) -> Services:
+    """The services with the asked-for fault in it."""
+    if not at or not isinstance(services.workspaces, GitWorkspaces):
+        return services
     workspaces = RiggedWorkspaces.__new__(RiggedWorkspaces)
-    workspaces.__dict__.update(vars(kit.workspaces))
+    workspaces.__dict__.update(vars(services.workspaces))
     workspaces.at = at
-    return replace(kit, workspaces=workspaces)
+    return replace(services, workspaces=workspaces)
 
 
-async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespace) -> RunState:
+async def drive_rigged(project: Project, store: SqliteStore, rigging: argparse.Namespace) -> RunState:
     """Drive the newest run as `drumline resume` does, but rigged; `interrupted` stands for exit 130."""
     run = read_run(store, find_run(store))
     started_at = store.read(Stream(run.id), kinds=("RunStarted",))[0].at
-    kit = rig(open_kit(site, store, run, started_at=started_at), rigging.strike_at)
+    services = rig(open_services(project, store, run, started_at=started_at), rigging.strike_at)
     driver = Driver(
-        upkeep=Upkeep(kit=kit, recover=(lambda state, owner: []) if rigging.no_recovery else recover),
+        upkeep=Upkeep(services=services, recover=(lambda state, owner: []) if rigging.no_recovery else recover),
         run_id=run.id,
         jobs=rigging.jobs,
     )
-    ended = await drive(driver, resuming=not site.roster.drivers(run.id))
+    ended = await drive(driver, resuming=not project.roster.drivers(run.id))
     if driver.stopping:
         sys.exit(INTERRUPTED)
     return ended
@@ -170,7 +170,7 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
 def main(argv: Sequence[str]) -> int:
     """Drive the newest run of the repository around the current folder; 0 if it is done at the end."""
     if argv[:1] == ["cli"]:
-        vars(wiring.site)["SqliteStore"] = StruckStore
+        vars(wiring.project)["SqliteStore"] = StruckStore
         return run_cli(argv[1:])
     parser = argparse.ArgumentParser()
     parser.add_argument("--no-recovery", action="store_true")
@@ -179,11 +179,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--strike-at", choices=("landing", "release"), default="")
     parser.add_argument("--jobs", type=int, default=2)
     rigging = parser.parse_args(argv)
-    site = open_site()
-    store = RiggedStore.open(site.state_dir / STORE, on_busy=site.roster.evict_frozen)
+    project = open_project()
+    store = RiggedStore.open(project.state_dir / STORE, on_busy=project.roster.evict_frozen)
     store.fencing = not rigging.no_fencing
     store.strike_at = rigging.strike_at_append
-    run = anyio.run(drive_rigged, site, store, rigging)
+    run = anyio.run(drive_rigged, project, store, rigging)
     store.close()
     return 0 if run.ended is not None and run.ended.state == "done" else 1
 

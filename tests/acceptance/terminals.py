@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.acceptance.userland import User, leaving_nothing, standing_in, wait_for
+from tests.acceptance.cli_user import User, leaving_nothing, standing_in, wait_for
 
 from drumline.cli.main import main
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, gates_of, make_user, step_text, write_plan
+from tests.acceptance.cli_user import PLAN, User, gates_of, make_user, step_text, write_plan
 
 BARE = step_text("step-1").partition("### Success Criteria")[0]
 RED = step_text("step-2", ["step-1"])

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-an-agent.md"
 PARROT = f"""\

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, states_of, step_text, write_script
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, states_of, step_text, write_script
 
 OTHER = "other.yaml"
 

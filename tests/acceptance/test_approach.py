@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import write_files
-from tests.acceptance.userland import Rule, User, gates_of, make_user, states_of, step_text
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import Rule, User, gates_of, make_user, states_of, step_text
 
 ORIENTED = {
     "plan_summary": "The file is written.",

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, SCRIPTED, leaving_nothing, make_user, states_of, step_text, wait_for
 from tests.acceptance.terminals import Terminal, accept_commands, open_terminal
 from tests.acceptance.test_doctor import RESULT, WORKS, put_on_path
-from tests.acceptance.userland import PLAN, SCRIPTED, leaving_nothing, make_user, states_of, step_text, wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 

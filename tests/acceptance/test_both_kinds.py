@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text
-from tests.acceptance.terminals import accept_commands, open_terminal
-from tests.acceptance.userland import (
+from tests.acceptance.cli_flows import flow_text
+from tests.acceptance.cli_user import (
     PLAN,
     SCRIPTED,
     Ran,
@@ -27,6 +26,7 @@ from tests.acceptance.userland import (
     write_plan,
     write_script,
 )
+from tests.acceptance.terminals import accept_commands, open_terminal
 
 from drumline.core.events import AttemptStarted, ConfigRepinned, Event, GateAnswered, UsageCounted
 from drumline.store.sqlite import SqliteStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import make_user, step_text
+from tests.acceptance.cli_user import make_user, step_text
 
 
 def test_a_package_that_is_declared_and_not_installed_is_installed_by_another_setup(tmp_path: Path) -> None:

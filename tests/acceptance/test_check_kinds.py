@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, make_user, step_text
+from tests.acceptance.cli_user import PLAN, User, make_user, step_text
 
 UNHELD = {"DRUMLINE_SANDBOX": "off"}
 """Checks may write down that they ran."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.acceptance.flowland import flow_text, flow_user, run_flow
-from tests.acceptance.userland import User, make_user, step_text
+from tests.acceptance.cli_flows import flow_text, flow_user, run_flow
+from tests.acceptance.cli_user import User, make_user, step_text
 
 OFFLINE = "echo 'curl: (6) Could not resolve host: registry.acme.io' >&2; exit 6"
 

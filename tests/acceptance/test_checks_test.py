@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, step_text, write_plan
 from tests.acceptance.liescenes import GREEN
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text, write_plan
 
 NODE = {
     "package.json": '{"type": "module", "scripts": {"test": "node --test"}}\n',

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.userland import User, gates_of, make_user
+from tests.acceptance.cli_user import User, gates_of, make_user
 
 AGENT = """REPORT='# Task Report
 

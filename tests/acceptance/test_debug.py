@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
 
 from drumline.cli.debugging import LineFormatter
 from drumline.core.redaction import read_redaction

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import leaving_nothing, make_user, states_of, step_text, wait_for
+from tests.acceptance.cli_user import leaving_nothing, make_user, states_of, step_text, wait_for
 
 STATE = "repo/.git/drumline"
 """Where the journal and the logs are, below the user's folder."""

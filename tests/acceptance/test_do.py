@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.taskland import make_repository, script
+from tests.acceptance.cli_tasks import make_repository, script
+from tests.acceptance.cli_user import User, leaving_nothing, wait_for
 from tests.acceptance.terminals import open_terminal
-from tests.acceptance.userland import User, leaving_nothing, wait_for
 from tests.integration.gitshim import DIES_AT_CALL, arm_shim, needs_strace, put_shim
 
 ADD = "def add(a, b):\n    return a + b\n"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text
 
 from drumline.agents.jail import find_jail
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text, wait_for
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text, wait_for
 from tests.warm import Started
 
 HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"

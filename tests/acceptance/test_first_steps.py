@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, snapshot, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, snapshot, step_text
 
 
 @pytest.fixture

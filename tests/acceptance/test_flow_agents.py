@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import Strike, flow_text, flow_user, read_journal, run_flow, walk_to_end, write_files
-from tests.acceptance.userland import User, gates_of
+from tests.acceptance.cli_flows import Strike, flow_text, flow_user, read_journal, run_flow, walk_to_end, write_files
+from tests.acceptance.cli_user import User, gates_of
 
 from drumline.core.events import AttemptStarted
 from drumline.core.flow.events import NodeEnded

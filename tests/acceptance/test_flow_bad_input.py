@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import flow_text, flow_user, read_journal, run_flow, work_files, write_files
-from tests.acceptance.userland import Ran, User
+from tests.acceptance.cli_flows import flow_text, flow_user, read_journal, run_flow, work_files, write_files
+from tests.acceptance.cli_user import Ran, User
 
 from drumline.core.flow.events import NodeStarted
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User
+from tests.acceptance.cli_user import User
 
 GOOD = """\
 name: loop

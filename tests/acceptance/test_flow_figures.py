@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import flow_text, flow_user
-from tests.acceptance.userland import User, wait_for
+from tests.acceptance.cli_flows import flow_text, flow_user
+from tests.acceptance.cli_user import User, wait_for
 
 HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done"
 USED = {"input": 1200, "output": 300, "cost_usd": 0.25}

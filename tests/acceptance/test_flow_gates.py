@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import Ran, User, gates_of, leaving_nothing, make_user, processes_of, wait_for
+from tests.acceptance.cli_user import Ran, User, gates_of, leaving_nothing, make_user, processes_of, wait_for
 from tests.warm import Started
 
 from drumline.core.events import Event, GateAnswered

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user, read_journal, run_flow, write_files
-from tests.acceptance.userland import User
+from tests.acceptance.cli_flows import flow_text, flow_user, read_journal, run_flow, write_files
+from tests.acceptance.cli_user import User
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user, read_journal, run_flow, write_files
-from tests.acceptance.userland import PATIENCE, Ran, User, gates_of, processes_of, wait_for
+from tests.acceptance.cli_flows import flow_text, flow_user, read_journal, run_flow, write_files
+from tests.acceptance.cli_user import PATIENCE, Ran, User, gates_of, processes_of, wait_for
 from tests.warm import Started
 
 from drumline.core.flow.events import NodeLost, NodeStarted

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user, read_journal, run_flow, work_files, write_files
-from tests.acceptance.userland import PATIENCE, User
+from tests.acceptance.cli_flows import flow_text, flow_user, read_journal, run_flow, work_files, write_files
+from tests.acceptance.cli_user import PATIENCE, User
 
 ECHO = """\
 import json, os

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import (
+from tests.acceptance.cli_flows import (
     KILLED,
     Strike,
     Walk,
@@ -23,8 +23,8 @@ from tests.acceptance.flowland import (
     walk_to_end,
     work_files,
 )
+from tests.acceptance.cli_user import Ran, User, gates_of
 from tests.acceptance.seedgraph import HERE, SCENARIOS, UNDEFINED, Scenario, lay_out
-from tests.acceptance.userland import Ran, User, gates_of
 
 from drumline.processes import census
 

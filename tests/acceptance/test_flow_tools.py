@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user, write_files
-from tests.acceptance.userland import Ran, User
+from tests.acceptance.cli_flows import flow_text, flow_user, write_files
+from tests.acceptance.cli_user import Ran, User
 from tests.modelserver import ModelServer, Scenario, Turn, Use
 
 from drumline.agents.jail import find_jail

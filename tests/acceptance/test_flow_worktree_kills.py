@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import Strike, Walk, flow_text, flow_user, read_journal, walk_to_end, work_files
-from tests.acceptance.userland import User
+from tests.acceptance.cli_flows import Strike, Walk, flow_text, flow_user, read_journal, walk_to_end, work_files
+from tests.acceptance.cli_user import User
 
 from drumline.processes import census
 

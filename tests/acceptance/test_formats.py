@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, make_user, wait_for
+from tests.acceptance.cli_user import User, make_user, wait_for
 
 CONFIG = """checks = ["ls *.txt"]
 

@@ -6,7 +6,7 @@ import shutil
 from itertools import pairwise
 from pathlib import Path
 
-from tests.acceptance.userland import make_user, step_text
+from tests.acceptance.cli_user import make_user, step_text
 
 COMPARED = 18
 """A step with one attempt and one check, executed with and without the work, that is not the first of its run."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, states_of, step_text
 
 REAL_GIT = shutil.which("git") or "git"
 PRUNE = "{git} -C {repo} reflog expire --expire=now --all && {git} -C {repo} gc --quiet --prune=now"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, gates_of, make_user, states_of, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, gates_of, make_user, states_of, step_text
 
 LOOK = "the lines are short"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.acceptance.flowland import write_files
-from tests.acceptance.userland import SCRIPTED, make_user, step_text
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import SCRIPTED, make_user, step_text
 
 from drumline.core.documents import find_faults
 from drumline.core.handoffdoc import SECTIONS

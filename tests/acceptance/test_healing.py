@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import write_files
-from tests.acceptance.userland import Rule, User, make_user, states_of, step_text
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import Rule, User, make_user, states_of, step_text
 
 DIAGNOSIS = {
     "verdict": "heal",

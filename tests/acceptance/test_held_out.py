@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, User, gates_of, make_user, step_of, step_text, write_plan
 from tests.acceptance.liescenes import ASKS as HELD_OUT
 from tests.acceptance.liescenes import FILES, RIGHT, UNSEEN
-from tests.acceptance.userland import PLAN, User, gates_of, make_user, step_of, step_text, write_plan
 
 from drumline.agents.jail import find_jail
 

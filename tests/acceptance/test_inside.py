@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, states_of, step_text
 
 DRUMLINE = f"{shlex.quote(sys.executable)} -m drumline"
 WORDS = (

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from tests.acceptance.userland import PATIENCE, PLAN, SCRIPTED, Ran, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import PATIENCE, PLAN, SCRIPTED, Ran, User, leaving_nothing, make_user, step_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SDKS = {"pydantic-ai-slim", "anthropic", "openai", "google-genai", "mcp", "fastmcp-slim", "cryptography"}

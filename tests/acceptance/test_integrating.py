@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.userland import PLAN, Rule, User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_user import PLAN, Rule, User, leaving_nothing, make_user, states_of, step_text
 
 MEET = "touch $HOME/$DRUMLINE_STEP; for i in $(seq 1200); do [ -e $HOME/{} ] && exit 0; sleep 0.05; done; exit 1"
 """Works until the other step is at work, too."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.taskland import make_repository, script
-from tests.acceptance.userland import User, leaving_nothing
+from tests.acceptance.cli_tasks import make_repository, script
+from tests.acceptance.cli_user import User, leaving_nothing
 
 WRITES = {"run": 'echo 1 > "$DRUMLINE_STEP.txt"'}
 KIRO = ".kiro/specs/a"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, Ran, User, gates_of, leaving_nothing, make_user, step_of, step_text
+from tests.acceptance.cli_user import PLAN, Ran, User, gates_of, leaving_nothing, make_user, step_of, step_text
 
 STEP_STATES = {"waiting", "ready", "running", "parked", "done", "blocked", "failed", "skipped"}
 

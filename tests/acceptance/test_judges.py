@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, User, make_user, step_of, step_text, write_plan
 from tests.acceptance.liescenes import FILES, MORE, RIGHT, TESTS, WEAKENED, WRONG, act
-from tests.acceptance.userland import PLAN, User, make_user, step_of, step_text, write_plan
 
 GOLDEN = "diff -r out golden"
 ONE = """import unittest

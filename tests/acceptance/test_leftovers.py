@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.durability import PlanStep, World, make_world, send, wait_until
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.durability import Harness, PlanStep, make_harness, send, wait_until
 from tests.acceptance.terminals import open_terminal
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, states_of, step_text
 from tests.warm import Started
 
 from drumline.isolation.scratch import name_temp
@@ -25,10 +25,10 @@ HALF = "echo half > .half; mv .half half; until [ -e {0} ]; do sleep 0.05; done;
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def harness(tmp_path: Path) -> Iterator[Harness]:
     """A run whose first step writes half of its work and waits for the file `go`."""
     first = {"match": {"step": "step-1"}, "write": {"one": "1\n"}, "run": HALF.format(tmp_path / "go")}
-    with make_world(tmp_path, STEPS, [first, {"match": {"step": "step-2"}, "write": {"two": "2\n"}}]) as made:
+    with make_harness(tmp_path, STEPS, [first, {"match": {"step": "step-2"}, "write": {"two": "2\n"}}]) as made:
         yield made
 
 
@@ -38,36 +38,36 @@ def user(tmp_path: Path) -> Iterator[User]:
         yield make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"]))
 
 
-def let_go(world: World) -> None:
-    (world.repo.parent / "go").touch()
+def let_go(harness: Harness) -> None:
+    (harness.repo.parent / "go").touch()
 
 
-def start_work(world: World, **env: str) -> Started:
+def start_work(harness: Harness, **env: str) -> Started:
     """Start a run whose first step is half done."""
-    driver = world.start(*world.run_args(), **env)
-    wait_until(lambda: list(worktrees(world).glob("*/*/half")), "an agent at work")
+    driver = harness.start(*harness.run_args(), **env)
+    wait_until(lambda: list(worktrees(harness).glob("*/*/half")), "an agent at work")
     return driver
 
 
-def kill_in_work(world: World) -> None:
+def kill_in_work(harness: Harness) -> None:
     """Leave a run that was killed in its first step and that nobody resumes, with something in every place."""
-    driver = start_work(world)
+    driver = start_work(harness)
     driver.kill()
     driver.wait()
-    assert world.wait_alone() == []
+    assert harness.wait_alone() == []
 
 
-def worktrees(world: World) -> Path:
-    return next((world.repo.parent / "state" / "drumline").glob("*/worktrees"), world.repo.parent / "none")
+def worktrees(harness: Harness) -> Path:
+    return next((harness.repo.parent / "state" / "drumline").glob("*/worktrees"), harness.repo.parent / "none")
 
 
-def drivers(world: World) -> list[str]:
-    return [path.name for path in (world.repo / ".git" / "drumline" / "drivers").iterdir()]
+def drivers(harness: Harness) -> list[str]:
+    return [path.name for path in (harness.repo / ".git" / "drumline" / "drivers").iterdir()]
 
 
-def make_scratch(world: World) -> tuple[Path, Path]:
+def make_scratch(harness: Harness) -> tuple[Path, Path]:
     """What a killed agent program leaves beside its log and in the system's temporary folder."""
-    logs = next((world.repo / ".git" / "drumline" / "runs").glob("*/step-1"))
+    logs = next((harness.repo / ".git" / "drumline" / "runs").glob("*/step-1"))
     scratch = logs / "attempt-1.log.tmp"
     scratch.mkdir()
     temp = name_temp(scratch)
@@ -76,50 +76,50 @@ def make_scratch(world: World) -> tuple[Path, Path]:
     return scratch, temp
 
 
-def tell(world: World, *args: str) -> list[dict[str, object]]:
-    code, said = world.call("gc", "--json", *args)
+def tell(harness: Harness, *args: str) -> list[dict[str, object]]:
+    code, said = harness.call("gc", "--json", *args)
     assert code == 0, said
     found: list[dict[str, object]] = json.loads(said)["leftovers"]
     return found
 
 
-def test_gc_removes_what_a_killed_run_left_and_keeps_what_it_needs_to_be_resumed(world: World) -> None:
-    kill_in_work(world)
-    scratch, temp = make_scratch(world)
+def test_gc_removes_what_a_killed_run_left_and_keeps_what_it_needs_to_be_resumed(harness: Harness) -> None:
+    kill_in_work(harness)
+    scratch, temp = make_scratch(harness)
 
-    planned = tell(world, "--dry-run")
-    untouched = [scratch.exists(), temp.exists(), bool(drivers(world))]
-    done = tell(world)
-    again = tell(world)
+    planned = tell(harness, "--dry-run")
+    untouched = [scratch.exists(), temp.exists(), bool(drivers(harness))]
+    done = tell(harness)
+    again = tell(harness)
 
     kinds = sorted(str(one["kind"]) for one in done if one["removed"])
     left = [one for one in done if not one["removed"]]
     assert [one["path"] for one in planned] == [one["path"] for one in done]
     assert untouched == [True, True, True]
     assert kinds == ["driver", "scratch"]
-    assert (scratch.exists(), temp.exists(), drivers(world)) == (False, False, [])
+    assert (scratch.exists(), temp.exists(), drivers(harness)) == (False, False, [])
     assert [(one["kind"], "its step is not finished: drumline resume" in str(one["reason"])) for one in left] == [
         ("worktree", True)
     ]
     assert again == left
-    let_go(world)
-    code, said = world.call("resume")
+    let_go(harness)
+    code, said = harness.call("resume")
     assert code == 0, said
-    assert world.landed() == {"step-1": 1, "step-2": 1}
+    assert harness.landed() == {"step-1": 1, "step-2": 1}
 
 
 def test_gc_removes_the_place_of_a_landed_step_that_nobody_came_to_use(tmp_path: Path) -> None:
     half = {"match": {"step": "step-1"}, "write": {"one": "1\n"}, "run": HALF.format(tmp_path / "go")}
     apart = (PlanStep(id="step-1"), PlanStep(id="step-2"))
-    with make_world(tmp_path, apart, [half, {"match": {"step": "step-2"}, "write": {"two": "2\n"}}]) as world:
-        driver = start_work(world)
-        wait_until(lambda: "done" in world.statuses().values(), "a landing")
-        live = tell(world)
+    with make_harness(tmp_path, apart, [half, {"match": {"step": "step-2"}, "write": {"two": "2\n"}}]) as harness:
+        driver = start_work(harness)
+        wait_until(lambda: "done" in harness.statuses().values(), "a landing")
+        live = tell(harness)
         driver.kill()
         driver.wait()
-        assert world.wait_alone() == []
+        assert harness.wait_alone() == []
 
-        found = [one for one in tell(world) if one["kind"] == "worktree"]
+        found = [one for one in tell(harness) if one["kind"] == "worktree"]
 
         assert [one["removed"] for one in live] == [False, False]
         assert sum("is at work on its run" in str(one["reason"]) for one in live) == 1
@@ -127,74 +127,74 @@ def test_gc_removes_the_place_of_a_landed_step_that_nobody_came_to_use(tmp_path:
             (False, True),
             (True, False),
         ]
-        assert len(world.worktrees()) == 1
+        assert len(harness.worktrees()) == 1
 
 
-def test_gc_touches_nothing_of_a_live_run(world: World) -> None:
-    driver = start_work(world)
-    make_scratch(world)
+def test_gc_touches_nothing_of_a_live_run(harness: Harness) -> None:
+    driver = start_work(harness)
+    make_scratch(harness)
 
-    found = tell(world)
+    found = tell(harness)
 
     assert [one for one in found if one["removed"]] == []
     assert {one["kind"] for one in found} == {"worktree", "scratch"}
     assert all("is at work on it" in str(one["reason"]) for one in found)
-    let_go(world)
-    assert world.wait(driver) == 0, world.said(driver)
+    let_go(harness)
+    assert harness.wait(driver) == 0, harness.said(driver)
 
 
 @pytest.mark.parametrize("way", ["gc", "doctor", "run"])
-def test_the_worktree_of_a_run_that_was_closed_undriven_goes_and_its_work_is_kept(world: World, way: str) -> None:
-    driver = start_work(world)
+def test_the_worktree_of_a_run_that_was_closed_undriven_goes_and_its_work_is_kept(harness: Harness, way: str) -> None:
+    driver = start_work(harness)
     driver.terminate()
-    world.wait(driver)
-    path = next(worktrees(world).glob("*/work@1"))
-    run = world.run_id()
-    code, said = world.call("skip", "step-1", "--reason", "not wanted")
+    harness.wait(driver)
+    path = next(worktrees(harness).glob("*/work@1"))
+    run = harness.run_id()
+    code, said = harness.call("skip", "step-1", "--reason", "not wanted")
     assert code == 0, said
     assert path.exists()
 
     words = {"gc": ["gc"], "doctor": ["doctor"], "run": ["resume"]}[way]
-    code, said = world.call(*words)
+    code, said = harness.call(*words)
 
     assert not path.exists(), said
-    assert world.git("show", f"refs/drumline/{run}/step-1/skipped:half") == "half"
-    assert world.worktrees() == []
-    assert drivers(world) == []
+    assert harness.git("show", f"refs/drumline/{run}/step-1/skipped:half") == "half"
+    assert harness.worktrees() == []
+    assert drivers(harness) == []
 
 
 @pytest.mark.parametrize("words", [("skip", "step-1", "--reason", "no"), ("cancel",)])
 def test_the_worktree_of_a_step_that_is_closed_while_it_is_in_work_goes_with_it(
-    world: World, words: tuple[str, ...]
+    harness: Harness, words: tuple[str, ...]
 ) -> None:
-    driver = start_work(world)
-    run = world.run_id()
+    driver = start_work(harness)
+    run = harness.run_id()
 
-    code, said = world.call(*words)
-    world.wait(driver)
+    code, said = harness.call(*words)
+    harness.wait(driver)
 
     assert code == 0, said
-    assert world.worktrees() == []
-    assert list(worktrees(world).glob("*/work@1")) == []
+    assert harness.worktrees() == []
+    assert list(worktrees(harness).glob("*/work@1")) == []
     label = "cancelled" if words == ("cancel",) else "skipped"
-    assert world.git("show", f"refs/drumline/{run}/step-1/{label}:half") == "half"
+    assert harness.git("show", f"refs/drumline/{run}/step-1/{label}:half") == "half"
 
 
-def test_a_driver_that_is_terminated_while_it_lands_leaves_no_worktree(world: World) -> None:
-    shim = world.repo.parent / "bin" / "git"
+def test_a_driver_that_is_terminated_while_it_lands_leaves_no_worktree(harness: Harness) -> None:
+    shim = harness.repo.parent / "bin" / "git"
     shim.parent.mkdir()
-    lines = f'case " $* " in *"land "*) touch {world.repo.parent}/landing; sleep 1;; esac\nexec {REAL_GIT} "$@"\n'
+    lines = f'case " $* " in *"land "*) touch {harness.repo.parent}/landing; sleep 1;; esac\nexec {REAL_GIT} "$@"\n'
     shim.write_text(f"#!/bin/bash\n{lines}", encoding="utf-8")
     shim.chmod(0o755)
-    driver = start_work(world, PATH=f"{shim.parent}{os.pathsep}{world.env['PATH']}")
-    let_go(world)
-    wait_until((world.repo.parent / "landing").exists, "a landing")
+    driver = start_work(harness, PATH=f"{shim.parent}{os.pathsep}{harness.env['PATH']}")
+    let_go(harness)
+    wait_until((harness.repo.parent / "landing").exists, "a landing")
 
     send(driver.pid, signal.SIGTERM)
-    world.wait(driver)
+    harness.wait(driver)
 
-    assert world.landed() == {"step-1": 1}
-    assert world.worktrees() == []
+    assert harness.landed() == {"step-1": 1}
+    assert harness.worktrees() == []
 
 
 def test_gc_has_nothing_to_say_where_nothing_is_left(user: User) -> None:

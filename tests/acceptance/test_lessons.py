@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import Ran, User, make_user, step_text
+from tests.acceptance.cli_user import Ran, User, make_user, step_text
 
 REMEDY = "Write the word right instead of wrong into the file."
 

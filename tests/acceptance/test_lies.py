@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import leaving_nothing, step_of
 from tests.acceptance.jsscenes import NODE, Scenes
 from tests.acceptance.liescenes import ASKED, EMPTY, GREEN, HONEST, LIES, ORDINARY, SLY, UNSEEN, WRONG, act
-from tests.acceptance.userland import leaving_nothing, step_of
 
 
 @pytest.fixture

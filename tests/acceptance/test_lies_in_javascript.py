@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import leaving_nothing, step_of
 from tests.acceptance.jsscenes import CHECK, NODE, VITEST, Scenes
 from tests.acceptance.liescenes import ASKED, act
-from tests.acceptance.userland import leaving_nothing, step_of
 from tests.runners import find_packages
 
 pytestmark = [

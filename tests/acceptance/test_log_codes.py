@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user
-from tests.acceptance.userland import PATIENCE, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_flows import flow_text, flow_user
+from tests.acceptance.cli_user import PATIENCE, User, leaving_nothing, make_user, step_text
 
 # Titles, the clipboard, colours, bells, two codes of one character, and a link whose address never ends.
 CODES = r"\033]0;owned\007\033]52;c;AAAA\033\\\033[2J\033[31mred\007\302\233\302\2353J plain\n\033]8;;no end\nafter\n"

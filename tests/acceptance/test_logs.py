@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import Ran, User, leaving_nothing, make_user, step_text
 from tests.acceptance.test_doctor import RESULT, WORKS, put_on_path
-from tests.acceptance.userland import Ran, User, leaving_nothing, make_user, step_text
 
 CHECK = "for n in $(seq 60); do echo line $n; done; grep -q good step-1.txt || { echo 'Error: it is bad'; exit 4; }"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, states_of, step_text
 
 REAL_GIT = shutil.which("git") or "git"
 # What becomes of the driver and of the git that lands for it: both orders, and a git that goes on alone for a while.

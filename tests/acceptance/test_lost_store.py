@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text, wait_for
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text, wait_for
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.durability import PlanStep, Rule, World, make_world, wait_until
+from tests.acceptance.durability import Harness, PlanStep, Rule, make_harness, wait_until
 from tests.warm import Started
 
 from drumline.core.events import StepClaimed
@@ -23,42 +23,44 @@ def make_contended(number: int) -> tuple[list[PlanStep], list[Rule]]:
     return steps, rules
 
 
-def start_together(world: World, drivers: int) -> list[Started]:
+def start_together(harness: Harness, drivers: int) -> list[Started]:
     """Start the first driver, and the others as soon as its run can be seen, so that they join it."""
-    first = world.start(*world.run_args("--jobs", "2"))
-    wait_until(world.read_runs, "the run to begin")
-    return [first, *(world.start(*world.run_args("--jobs", "2")) for _ in range(drivers - 1))]
+    first = harness.start(*harness.run_args("--jobs", "2"))
+    wait_until(harness.read_runs, "the run to begin")
+    return [first, *(harness.start(*harness.run_args("--jobs", "2")) for _ in range(drivers - 1))]
 
 
-def assert_each_step_driven_once(world: World, number: int) -> None:
+def assert_each_step_driven_once(harness: Harness, number: int) -> None:
     """Journal, branch, tree, files and claims all tell of every step exactly once."""
     once = {f"step-{n}": 1 for n in range(1, number + 1)}
-    assert world.count("StepClaimed") == once
-    assert world.count("AttemptStarted") == once
-    assert world.count("StepLanded") == once
-    assert world.count("StepFinished") == once
-    assert len(set(world.tokens())) == number
-    assert world.landed() == once
-    assert world.git("rev-list", "--count", f"HEAD..{world.branch}") == str(number)
-    assert world.git("ls-tree", "--name-only", world.branch, "out/").splitlines() == sorted(f"out/{s}" for s in once)
-    assert world.statuses() == dict.fromkeys(once, "done")
-    assert world.held() == {}
-    assert world.worktrees() == []
-    assert world.wait_alone() == []
+    assert harness.count("StepClaimed") == once
+    assert harness.count("AttemptStarted") == once
+    assert harness.count("StepLanded") == once
+    assert harness.count("StepFinished") == once
+    assert len(set(harness.tokens())) == number
+    assert harness.landed() == once
+    assert harness.git("rev-list", "--count", f"HEAD..{harness.branch}") == str(number)
+    assert harness.git("ls-tree", "--name-only", harness.branch, "out/").splitlines() == sorted(
+        f"out/{s}" for s in once
+    )
+    assert harness.statuses() == dict.fromkeys(once, "done")
+    assert harness.list_claims() == {}
+    assert harness.worktrees() == []
+    assert harness.wait_alone() == []
 
 
 def check_contention(folder: Path, number: int, *, drivers: int) -> None:
     """Drive `number` contended steps with all drivers at once."""
-    with make_world(folder, *make_contended(number)) as world:
-        started = start_together(world, drivers)
+    with make_harness(folder, *make_contended(number)) as harness:
+        started = start_together(harness, drivers)
 
         # A step costs about a second of processor time, whoever drives it; a stuck run is found, if late.
-        codes = [world.wait(driver, patience=10.0 * number) for driver in started]
+        codes = [harness.wait(driver, patience=10.0 * number) for driver in started]
 
-        assert codes == [0] * drivers, [world.said(driver) for driver in started]
-        assert len(world.read_runs()) == 1
-        assert len({r.event.driver for r in world.journal() if isinstance(r.event, StepClaimed)}) > 1
-        assert_each_step_driven_once(world, number)
+        assert codes == [0] * drivers, [harness.said(driver) for driver in started]
+        assert len(harness.read_runs()) == 1
+        assert len({r.event.driver for r in harness.journal() if isinstance(r.event, StepClaimed)}) > 1
+        assert_each_step_driven_once(harness, number)
 
 
 def test_four_processes_drive_each_of_a_dozen_contended_steps_exactly_once(tmp_path: Path) -> None:
@@ -72,17 +74,17 @@ def test_eight_processes_drive_each_of_two_hundred_contended_steps_exactly_once(
 
 
 @pytest.fixture
-def held(tmp_path: Path) -> Iterator[World]:
+def held(tmp_path: Path) -> Iterator[Harness]:
     """A world whose only step is worked on until the file `go` appears beside the repository."""
     wait = f"until [ -e '{tmp_path}/go' ]; do sleep 0.05; done; echo done > out"
     rules: list[Rule] = [{"match": {"step": "step-1"}, "run": wait}]
-    with make_world(tmp_path, [PlanStep(id="step-1", checks=("test -f out",))], rules) as world:
-        yield world
+    with make_harness(tmp_path, [PlanStep(id="step-1", checks=("test -f out",))], rules) as harness:
+        yield harness
 
 
-def let_go(world: World) -> None:
+def let_go(harness: Harness) -> None:
     """Let the agent of a held world finish."""
-    (world.repo.parent / "go").touch()
+    (harness.repo.parent / "go").touch()
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,7 @@ def let_go(world: World) -> None:
     ],
 )
 def test_a_run_on_other_terms_than_the_live_one_is_refused_and_told_the_difference(
-    held: World, flag: str, value: str, difference: str
+    held: Harness, flag: str, value: str, difference: str
 ) -> None:
     live = held.start(*held.run_args())
     wait_until(lambda: held.store.exists() and held.agents(), "an agent at work")
@@ -108,7 +110,7 @@ def test_a_run_on_other_terms_than_the_live_one_is_refused_and_told_the_differen
     assert len(held.read_runs()) == 1
 
 
-def test_a_run_on_the_terms_of_the_live_one_joins_it_and_ends_with_it(held: World) -> None:
+def test_a_run_on_the_terms_of_the_live_one_joins_it_and_ends_with_it(held: Harness) -> None:
     live = held.start(*held.run_args())
     wait_until(lambda: held.store.exists() and held.agents(), "an agent at work")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, step_text
 
 FORGE = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.typed"

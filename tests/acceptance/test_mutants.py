@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.liescenes import FILES, RIGHT, UNSEEN, act
-from tests.acceptance.userland import (
+from tests.acceptance.cli_user import (
     PLAN,
     User,
     leaving_nothing,
@@ -19,6 +18,7 @@ from tests.acceptance.userland import (
     wait_for,
     write_plan,
 )
+from tests.acceptance.liescenes import FILES, RIGHT, UNSEEN, act
 
 from drumline.core.events import Event, MutantsTried, StepFinished, StepStarted
 from drumline.store.sqlite import SqliteStore

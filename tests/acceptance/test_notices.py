@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text
 
 STRAY = "command:echo 1 > step-1.txt; echo stray > '{}/stray.txt'"
 STUCK = "command:echo half > half.txt; sleep 60"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text
 
 COMMIT = "git -c user.name=x -c user.email=x@example.org commit -q"
 

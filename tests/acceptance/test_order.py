@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, make_user, states_of
+from tests.acceptance.cli_user import User, make_user, states_of
 
 WORKS = "command:test $DRUMLINE_STEP = 3 || echo good > $DRUMLINE_STEP.txt"
 TAGS = {"other repository": "4: Publish it [Web-Shop]", "here": "4: Publish it [This repo]"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import flow_text, write_files
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, step_of, step_text
+from tests.acceptance.cli_flows import flow_text, write_files
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, step_of, step_text
 
 BLOCKED = "Half of it is there.\n\n# Task Report\n\n- **Status**: partial\n\n## Blockers\n\n- BLOCKER: Which port?\n"
 FAILED = "Status: failed\nStep: step-1\nReason: the database cannot be reached\n"

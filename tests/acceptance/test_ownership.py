@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, step_of, step_text
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, step_of, step_text
 
 BOTH = {"one.txt": "one\n", "two.txt": "taken\n", "LOOSE.md": "more\n"}
 OTHER: Mapping[str, object] = {"match": {"step": "step-2"}, "write": {"two.txt": "two\n"}}

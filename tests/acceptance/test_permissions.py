@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, write_files
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, step_of, step_text
+from tests.acceptance.cli_flows import flow_text, write_files
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, step_of, step_text
 from tests.integration import acpactor
 
 # What the actor is answered it notes in a file of its workspace.

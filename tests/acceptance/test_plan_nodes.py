@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.acceptance.userland import User, make_user, states_of, step_text
+from tests.acceptance.cli_user import User, make_user, states_of, step_text
 
 HEALING = """
 name: healing

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import SCRIPTED, Ran, User, leaving_nothing, make_user, step_of, step_text, write_plan
+from tests.acceptance.cli_user import SCRIPTED, Ran, User, leaving_nothing, make_user, step_of, step_text, write_plan
 
 STEP = "step-1"
 

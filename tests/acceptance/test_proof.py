@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.acceptance.userland import make_user, step_text
+from tests.acceptance.cli_user import make_user, step_text
 
 
 def test_a_criterion_that_is_no_command_keeps_a_landed_step_from_being_proved(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.taskland import make_repository, script
+from tests.acceptance.cli_tasks import make_repository, script
 from tests.acceptance.terminals import Terminal, open_terminal
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")

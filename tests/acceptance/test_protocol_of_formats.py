@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import write_files
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import SCRIPTED, Rule, User, gates_of, step_of
 from tests.acceptance.test_approach import ANALYSED, MAJOR, ORIENTED
 from tests.acceptance.test_clean_plans import PLANS, setup
-from tests.acceptance.userland import SCRIPTED, Rule, User, gates_of, step_of
 
 REPORT = "# Task Report\n\n- Status: success\n"
 WORDS = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import (
+from tests.acceptance.cli_user import (
     SCRIPTED,
     User,
     leaving_nothing,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import flow_text, flow_user, write_files
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text, wait_for
+from tests.acceptance.cli_flows import flow_text, flow_user, write_files
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, step_text, wait_for
 
 WORKER = r"""
 import os, pathlib, sys, time

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.flowland import flow_text, flow_user, work_files
+from tests.acceptance.cli_flows import flow_text, flow_user, work_files
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, step_text, wait_for
 from tests.acceptance.test_record import move_to_a_fresh_clone, tree_of
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text, wait_for
 
 from drumline.app.edits import Edits
 from drumline.app.recording import Concluded, Recording

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, step_text
 
 GREEN, DARK_GREEN = (26, 127, 55), (63, 185, 80)
 """The lines of what is done, in light and in dark."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.flowland import write_files
-from tests.acceptance.userland import Rule, User, gates_of, make_user, states_of, step_text, write_script
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import Rule, User, gates_of, make_user, states_of, step_text, write_script
 
 BLOCKER = {
     "severity": "🔴 CRITICAL",

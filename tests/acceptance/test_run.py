@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import write_files
-from tests.acceptance.userland import (
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import (
     PLAN,
     SCRIPTED,
     User,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import (
+from tests.acceptance.cli_user import (
     PLAN,
     SCRIPTED,
     Ran,

@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, states_of, step_text, wait_for
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, states_of, step_text, wait_for
 
 FINAL = """
 name: final

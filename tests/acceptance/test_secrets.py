@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user, write_files
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text, wait_for
+from tests.acceptance.cli_flows import flow_text, flow_user, write_files
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text, wait_for
 
 HUNTER = "hunter2-hunter2-hunter2"
 ENV = {"SERVICE_TOKEN": HUNTER}
-LENT = {".drumline/config.toml": 'check_env = ["SERVICE_TOKEN"]\n[agents.command]\nenv = ["SERVICE_TOKEN"]\n'}
+GRANTED = {".drumline/config.toml": 'check_env = ["SERVICE_TOKEN"]\n[agents.command]\nenv = ["SERVICE_TOKEN"]\n'}
 NODES = {
     "work": {
         "type": "agent",
@@ -36,7 +36,7 @@ NODES = {
 def user(tmp_path: Path) -> Iterator[User]:
     with leaving_nothing(tmp_path):
         user = make_user(tmp_path, step_text("step-1", checks=("echo saw $SERVICE_TOKEN; test -f fixed",)))
-        write_files(user, LENT)
+        write_files(user, GRANTED)
         yield user
 
 
@@ -72,7 +72,7 @@ def test_what_an_agent_and_a_check_of_a_plan_print_is_kept_without_secrets(user:
 
 def test_what_a_flows_agent_and_check_print_is_kept_without_secrets(tmp_path: Path) -> None:
     with flow_user(tmp_path, {}) as user:
-        write_files(user, {"f.yaml": flow_text("work", NODES), **LENT})
+        write_files(user, {"f.yaml": flow_text("work", NODES), **GRANTED})
 
         ran = user.drumline("flow", "run", "f.yaml", "--agent", "command:echo I know $SERVICE_TOKEN", env=ENV)
 
@@ -94,7 +94,7 @@ def test_what_a_killed_driver_left_is_redacted_when_the_step_is_taken_up_again(u
 
 
 def test_what_a_killed_driver_of_a_flow_left_is_redacted_when_it_is_taken_up_again(tmp_path: Path) -> None:
-    with flow_user(tmp_path, {"f.yaml": flow_text("work", NODES), **LENT}) as user:
+    with flow_user(tmp_path, {"f.yaml": flow_text("work", NODES), **GRANTED}) as user:
         agent = f"command:echo I know $SERVICE_TOKEN; test -e {user.folder}/go || sleep 600"
         kill_once_it_leaked(user, "flow", "run", "f.yaml", "--agent", agent)
 

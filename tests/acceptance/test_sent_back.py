@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import make_user, states_of, step_text
+from tests.acceptance.cli_user import make_user, states_of, step_text
 
 
 @pytest.mark.long  # tests/integration/test_sent_back.py shows the same on fakes, wherever the process dies

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, step_text
 
 from drumline.cli.main import COMMANDS, main
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
 
 from drumline.cli.main import COMMANDS
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PATIENCE, SCRIPTED, Ran, User, leaving_nothing, make_user, states_of, step_text
 from tests.acceptance.terminals import open_terminal
-from tests.acceptance.userland import PATIENCE, SCRIPTED, Ran, User, leaving_nothing, make_user, states_of, step_text
 
 PLAN = "pläne/größe"
 FILE = "grün-🎉.txt"

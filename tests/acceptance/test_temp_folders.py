@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text, wait_for
+from tests.acceptance.cli_flows import flow_text, flow_user
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text, wait_for
 
 from drumline.isolation.scratch import name_temp
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.terminals import Terminal, accept_commands, open_terminal
-from tests.acceptance.userland import (
+from tests.acceptance.cli_user import (
     PLAN,
     SCRIPTED,
     make_user,
@@ -17,6 +16,7 @@ from tests.acceptance.userland import (
     step_text,
     wait_for,
 )
+from tests.acceptance.terminals import Terminal, accept_commands, open_terminal
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import write_files
-from tests.acceptance.userland import User, make_user, step_of, step_text
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import User, make_user, step_of, step_text
 
 CHECKS = ("grep -q one step-1.txt", "grep -q two step-1.txt")
 SLOW = {"match": {"step": "step-1"}, "write": {"step-1.txt": "one\n"}, "run": "sleep 60"}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, SCRIPTED, make_user, states_of, step_text
 from tests.acceptance.terminals import Terminal, open_terminal
-from tests.acceptance.userland import PLAN, SCRIPTED, make_user, states_of, step_text
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, step_text
 
 Tamper = Callable[[User], object]
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import (
+from tests.acceptance.cli_user import (
     SCRIPTED,
     Ran,
     User,

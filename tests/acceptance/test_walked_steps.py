@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.terminals import accept_commands
-from tests.acceptance.userland import (
+from tests.acceptance.cli_user import (
     PLAN,
     SCRIPTED,
     User,
@@ -17,6 +16,7 @@ from tests.acceptance.userland import (
     write_plan,
     write_script,
 )
+from tests.acceptance.terminals import accept_commands
 
 FLOW = """
 name: asking

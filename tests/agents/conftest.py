@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.agents.agent_fixture import BEHIND
 from tests.agents.extras import find_agent, mark_extras
 from tests.agents.programs import find_entry
-from tests.agents.seats import BEHIND
 from tools.agents.pins import Pin, cache_folder, find_reason, read_pins
 
 HERE = Path(__file__).parent

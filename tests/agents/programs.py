@@ -22,7 +22,7 @@ Events = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seat:
+class AgentFixture:
     """A folder of its own for one program: a home, a repository, a place for temporary files."""
 
     home: Path
@@ -53,13 +53,13 @@ class Ended:
     session: str
 
 
-def take_seat(folder: Path, url: str) -> Seat:
+def open_fixture(folder: Path, url: str) -> AgentFixture:
     """Make the folders and the repository."""
-    seat = Seat(home=folder / "home", work=folder / "work", temp=folder / "temp", url=url)
-    for place in (seat.home, seat.work, seat.temp):
+    agent_home = AgentFixture(home=folder / "home", work=folder / "work", temp=folder / "temp", url=url)
+    for place in (agent_home.home, agent_home.work, agent_home.temp):
         place.mkdir(parents=True)
-    subprocess.run(["git", "init", "--quiet", str(seat.work)], check=True)
-    return seat
+    subprocess.run(["git", "init", "--quiet", str(agent_home.work)], check=True)
+    return agent_home
 
 
 def find_entry(name: str) -> Path | None:
@@ -67,22 +67,22 @@ def find_entry(name: str) -> Path | None:
     return find_program(read_pins()[name], cache_folder())
 
 
-def run_program(name: str, seat: Seat, prompt: str, *, words: Sequence[str] = ()) -> Ended:
+def run_program(name: str, agent_home: AgentFixture, prompt: str, *, words: Sequence[str] = ()) -> Ended:
     """Run a program to its end, with further `words` on its command line."""
     entry = find_entry(name)
     assert entry is not None, f"{name} is not installed"
-    launch = LAUNCHES[name](seat)
+    launch = LAUNCHES[name](agent_home)
     base = {
         "PATH": f"{entry.parent}{os.pathsep}{os.defpath}",
-        "HOME": str(seat.home),
-        "TMPDIR": str(seat.temp),
+        "HOME": str(agent_home.home),
+        "TMPDIR": str(agent_home.temp),
         "TERM": "dumb",
     }
     done = subprocess.run(
         [str(entry), *launch.words, *words],
         input=prompt,
         env={**base, **launch.env},
-        cwd=seat.work,
+        cwd=agent_home.work,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -92,15 +92,15 @@ def run_program(name: str, seat: Seat, prompt: str, *, words: Sequence[str] = ()
     return Ended(code=done.returncode, events=events, err=done.stderr, **READERS[name](events))
 
 
-def launch_claude(seat: Seat) -> Launch:
+def launch_claude(agent_home: AgentFixture) -> Launch:
     """Claude Code; IS_SANDBOX lets it skip its questions also as root."""
     words = ["-p", "--output-format", "stream-json", "--verbose", "--model", "claude-sonnet-4-5"]
     words += ["--strict-mcp-config", "--setting-sources", "", "--dangerously-skip-permissions"]
     return Launch(
         words=words,
         env={
-            "CLAUDE_CONFIG_DIR": str(seat.home / ".claude"),
-            "ANTHROPIC_BASE_URL": seat.url,
+            "CLAUDE_CONFIG_DIR": str(agent_home.home / ".claude"),
+            "ANTHROPIC_BASE_URL": agent_home.url,
             "ANTHROPIC_API_KEY": SECRET,
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_MAX_RETRIES": "1",
@@ -133,11 +133,11 @@ enabled = false
 """
 
 
-def launch_codex(seat: Seat) -> Launch:
+def launch_codex(agent_home: AgentFixture) -> Launch:
     """Codex without its sandbox: that does not work with a home below the folder for temporary files."""
-    home = seat.home / ".codex"
+    home = agent_home.home / ".codex"
     home.mkdir(exist_ok=True)
-    (home / "config.toml").write_text(CODEX_CONFIG.format(url=seat.url))
+    (home / "config.toml").write_text(CODEX_CONFIG.format(url=agent_home.url))
     flags = ["--json", "--skip-git-repo-check", "--disable", "plugins", "--dangerously-bypass-approvals-and-sandbox"]
     return Launch(words=["exec", *flags], env={"CODEX_HOME": str(home), "SCRIPTED_API_KEY": SECRET})
 
@@ -150,14 +150,14 @@ GEMINI_SETTINGS = {
 }
 
 
-def launch_gemini(seat: Seat) -> Launch:
+def launch_gemini(agent_home: AgentFixture) -> Launch:
     """Gemini CLI; a fixed model saves the question which one to take."""
-    (seat.home / ".gemini").mkdir(exist_ok=True)
-    (seat.home / ".gemini" / "settings.json").write_text(json.dumps(GEMINI_SETTINGS))
+    (agent_home.home / ".gemini").mkdir(exist_ok=True)
+    (agent_home.home / ".gemini" / "settings.json").write_text(json.dumps(GEMINI_SETTINGS))
     env = {
-        "GEMINI_CLI_HOME": str(seat.home),
+        "GEMINI_CLI_HOME": str(agent_home.home),
         "GEMINI_API_KEY": SECRET,
-        "GOOGLE_GEMINI_BASE_URL": seat.url,
+        "GOOGLE_GEMINI_BASE_URL": agent_home.url,
         "GEMINI_CLI_NO_RELAUNCH": "true",
     }
     return Launch(words=["-m", "gemini-2.5-flash", "-o", "stream-json", "--skip-trust", "--yolo"], env=env)
@@ -167,19 +167,19 @@ def launch_gemini(seat: Seat) -> Launch:
 OPENCODE_SPARES = {"enabled_providers": ["scripted"], "snapshot": False, "lsp": False, "formatter": False}
 
 
-def launch_opencode(seat: Seat) -> Launch:
+def launch_opencode(agent_home: AgentFixture) -> Launch:
     """OpenCode with a provider of its own; its many folders and downloads are switched one by one."""
     cost = {"input": 1, "output": 2}
     model = {"name": "scripted", "tool_call": True, "limit": {"context": 100_000, "output": 8_000}, "cost": cost}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
-        "options": {"baseURL": f"{seat.url}/v1", "apiKey": SECRET},
+        "options": {"baseURL": f"{agent_home.url}/v1", "apiKey": SECRET},
         "models": {"scripted": model},
     }
     chosen = "scripted/scripted"
     config = {"model": chosen, "small_model": chosen, "provider": {"scripted": provider}, **OPENCODE_SPARES}
-    (seat.home / "opencode.json").write_text(json.dumps(config))
-    known = seat.home / "cache" / "opencode" / "models.json"
+    (agent_home.home / "opencode.json").write_text(json.dumps(config))
+    known = agent_home.home / "cache" / "opencode" / "models.json"
     known.parent.mkdir(parents=True, exist_ok=True)
     known.write_text("{}")
     off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE")
@@ -187,11 +187,11 @@ def launch_opencode(seat: Seat) -> Launch:
     return Launch(
         words=["run", "--format", "json", "--auto"],
         env={
-            "OPENCODE_CONFIG": str(seat.home / "opencode.json"),
+            "OPENCODE_CONFIG": str(agent_home.home / "opencode.json"),
             # On a fresh folder it would fetch its plugin package.
             "npm_config_offline": "true",
             **{f"OPENCODE_DISABLE_{what}": "1" for what in off},
-            **{f"XDG_{what}_HOME": str(seat.home / what.lower()) for what in places},
+            **{f"XDG_{what}_HOME": str(agent_home.home / what.lower()) for what in places},
         },
     )
 
@@ -202,43 +202,43 @@ QWEN_SETTINGS = {
 }
 
 
-def launch_qwen(seat: Seat) -> Launch:
+def launch_qwen(agent_home: AgentFixture) -> Launch:
     """Qwen Code; what it would ask for its memory at the end counts as the user's tokens."""
-    (seat.home / ".qwen").mkdir(exist_ok=True)
-    (seat.home / ".qwen" / "settings.json").write_text(json.dumps(QWEN_SETTINGS))
+    (agent_home.home / ".qwen").mkdir(exist_ok=True)
+    (agent_home.home / ".qwen" / "settings.json").write_text(json.dumps(QWEN_SETTINGS))
     env = {
         "OPENAI_API_KEY": SECRET,
-        "OPENAI_BASE_URL": f"{seat.url}/v1",
+        "OPENAI_BASE_URL": f"{agent_home.url}/v1",
         "OPENAI_MODEL": "scripted",
         "QWEN_CODE_NO_RELAUNCH": "true",
     }
     return Launch(words=["--auth-type", "openai", "-o", "stream-json", "--yolo"], env=env)
 
 
-def launch_goose(seat: Seat) -> Launch:
+def launch_goose(agent_home: AgentFixture) -> Launch:
     """Goose with its developer tools only."""
     flags = ["--output-format", "stream-json", "--quiet", "--no-profile", "--with-builtin", "developer", "-i", "-"]
     env = {
-        "GOOSE_PATH_ROOT": str(seat.home / "goose"),
+        "GOOSE_PATH_ROOT": str(agent_home.home / "goose"),
         "GOOSE_PROVIDER": "openai",
         "GOOSE_MODEL": "scripted",
         "GOOSE_MODE": "auto",
         "GOOSE_DISABLE_KEYRING": "1",
         "GOOSE_TELEMETRY_ENABLED": "false",
-        "OPENAI_HOST": seat.url,
+        "OPENAI_HOST": agent_home.url,
         "OPENAI_BASE_PATH": "v1/chat/completions",
         "OPENAI_API_KEY": SECRET,
     }
     return Launch(words=["run", *flags], env=env)
 
 
-def launch_copilot(seat: Seat) -> Launch:
+def launch_copilot(agent_home: AgentFixture) -> Launch:
     """Copilot CLI with a provider of one's own, which needs no login."""
     flags = ["--output-format", "json", "--allow-all", "--no-ask-user", "--no-auto-update"]
     env = {
-        "COPILOT_HOME": str(seat.home / ".copilot"),
+        "COPILOT_HOME": str(agent_home.home / ".copilot"),
         "COPILOT_OFFLINE": "true",
-        "COPILOT_PROVIDER_BASE_URL": f"{seat.url}/v1",
+        "COPILOT_PROVIDER_BASE_URL": f"{agent_home.url}/v1",
         "COPILOT_PROVIDER_API_KEY": SECRET,
         "COPILOT_MODEL": "scripted",
     }
@@ -313,7 +313,7 @@ def read_goose(events: Events) -> dict[str, Any]:
     }
 
 
-LAUNCHES: Mapping[str, Callable[[Seat], Launch]] = {
+LAUNCHES: Mapping[str, Callable[[AgentFixture], Launch]] = {
     "claude": launch_claude,
     "codex": launch_codex,
     "gemini": launch_gemini,

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.agents.seats import (
+from tests.agents.agent_fixture import (
     assign,
     count_processes,
     isolate,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, states_of, step_of, step_text
-from tests.agents.seats import assign, open_office
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, states_of, step_of, step_text
+from tests.agents.agent_fixture import assign, open_office
 from tests.agents.test_conformance import SUBJECTS
 from tests.agents.test_end_to_end import equip
 from tests.modelserver import ModelServer, Run, Scenario, Turn, Use, Write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.agents.seats import open_office
+from tests.agents.agent_fixture import open_office
 from tests.modelserver import ModelServer, Run, Scenario, Turn, Use, Write
 
 from drumline.core.flow.model import Json
@@ -81,13 +81,13 @@ def test_what_the_policy_does_not_know_becomes_a_question(name: str, desk: Desk)
 
 @NAMES
 def test_a_folder_that_is_lent_may_be_written_to(name: str, desk: Desk, tmp_path: Path) -> None:
-    lent = tmp_path / "lent"
-    lent.mkdir()
+    granted = tmp_path / "lent"
+    granted.mkdir()
 
-    outcome = desk.play(Turn(calls=(Write(path=str(lent / "a.txt"), content="a\n"),)), DONE, writable=(lent,))
+    outcome = desk.play(Turn(calls=(Write(path=str(granted / "a.txt"), content="a\n"),)), DONE, writable=(granted,))
 
     assert (outcome.failure, outcome.notices) == ("", ())
-    assert (lent / "a.txt").read_text() == "a\n"
+    assert (granted / "a.txt").read_text() == "a\n"
 
 
 @NAMES

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.extras import EXTRAS, MINIMUM
-from tests.agents.seats import (
+from tests.agents.agent_fixture import (
     Office,
     assign,
     count_processes,
@@ -30,6 +29,7 @@ from tests.agents.seats import (
     read_command_lines,
     wait_for_processes,
 )
+from tests.agents.extras import EXTRAS, MINIMUM
 from tests.modelserver import Answer, Cut, Hang, ModelServer, Refuse, Run, Scenario, Turn, Use, Write
 
 from drumline.agents.jail import find_jail

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, states_of, step_of, step_text, wait_for
 from tests.acceptance.test_record import move_to_a_fresh_clone, tree_of
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, states_of, step_of, step_text, wait_for
-from tests.agents.programs import LAUNCHES, Seat, find_entry
-from tests.agents.seats import count_processes, make_nap
+from tests.agents.agent_fixture import count_processes, make_nap
+from tests.agents.programs import LAUNCHES, AgentFixture, find_entry
 from tests.modelserver import ModelServer, Run, Scenario, Turn, Write
 
 NAMES = ("claude", "codex")
@@ -47,8 +47,8 @@ def equip(user: User, name: str, server: ModelServer) -> Mapping[str, str]:
     """An environment in which the program is found and talks to the server."""
     entry = find_entry(name)
     assert entry is not None
-    seat = Seat(home=user.folder / "home", work=user.repo, temp=user.folder, url=server.url)
-    return {**LAUNCHES[name](seat).env, "PATH": f"{entry.parent}{os.pathsep}{user.env['PATH']}"}
+    agent_home = AgentFixture(home=user.folder / "home", work=user.repo, temp=user.folder, url=server.url)
+    return {**LAUNCHES[name](agent_home).env, "PATH": f"{entry.parent}{os.pathsep}{user.env['PATH']}"}
 
 
 def list_landed(user: User) -> list[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, flow_user, read_journal
-from tests.acceptance.userland import User
+from tests.acceptance.cli_flows import flow_text, flow_user, read_journal
+from tests.acceptance.cli_user import User
 from tests.agents.test_end_to_end import NAMES, equip, write_file
 from tests.modelserver import ModelServer, Scenario, Turn
 

@@ -13,8 +13,8 @@ from multiprocessing.queues import Queue
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import wait_for
-from tests.agents.seats import Office, open_office
+from tests.acceptance.cli_user import wait_for
+from tests.agents.agent_fixture import Office, open_office
 from tests.modelserver import Hang, ModelServer, Run, Scenario, Turn
 
 from drumline.agents import PROGRAMS, load

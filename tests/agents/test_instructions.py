@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.agents.seats import open_office
+from tests.agents.agent_fixture import open_office
 from tests.modelserver import ModelServer, Scenario, Turn
 
 MARK = "always whistle quietly before lunch"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_text, write_files
-from tests.acceptance.userland import PLAN, SCRIPTED, Ran, User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_flows import flow_text, write_files
+from tests.acceptance.cli_user import PLAN, SCRIPTED, Ran, User, leaving_nothing, make_user, states_of, step_text
 from tests.agents.programs import find_entry
 
 LOGINS: Mapping[str, str] = {

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.cli_user import PLAN, User, gates_of, leaving_nothing, make_user, states_of, step_text, wait_for
 from tests.acceptance.test_healing import steps_of
-from tests.acceptance.userland import PLAN, User, gates_of, leaving_nothing, make_user, states_of, step_text, wait_for
-from tests.agents.seats import count_processes, make_nap
+from tests.agents.agent_fixture import count_processes, make_nap
 from tests.agents.test_end_to_end import NAMES, equip, list_landed, write_file
 from tests.modelserver import Answer, ModelServer, Run, Scenario, Turn, Write
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, states_of, step_text
 from tests.agents.test_end_to_end import equip, list_landed, write_file
 from tests.modelserver import ModelServer, Refuse, Scenario, Turn
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.agents.agent_fixture import open_office
 from tests.agents.programs import CODEX_CONFIG
-from tests.agents.seats import open_office
 from tests.modelserver import ModelServer, Scenario, Turn
 
 from drumline.agents.cli import CliAgent

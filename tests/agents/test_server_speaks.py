@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.agents.programs import LAUNCHES, SECRET, run_program, take_seat
+from tests.agents.programs import LAUNCHES, SECRET, open_fixture, run_program
 from tests.modelserver import Answer, Cut, ModelServer, Read, Refuse, Run, Scenario, Turn, Write
 
 WORK = Scenario(
@@ -25,12 +25,12 @@ SCHEMA = '{"type": "object", "properties": {"verdict": {"type": "string"}}, "req
 @pytest.mark.parametrize("name", ONCE)
 def test_a_program_writes_a_file_runs_a_command_and_says_what_it_took(name: str, tmp_path: Path) -> None:
     with ModelServer([WORK]) as server:
-        seat = take_seat(tmp_path, server.url)
-        ended = run_program(name, seat, "Please do the work.")
+        agent_home = open_fixture(tmp_path, server.url)
+        ended = run_program(name, agent_home, "Please do the work.")
 
     assert (ended.code, ended.failed, ended.text) == (0, False, "All done."), ended.err
-    assert (seat.work / "hello.txt").read_text() == "hello\n"
-    assert (seat.work / "copy.txt").read_text() == "hello\n"
+    assert (agent_home.work / "hello.txt").read_text() == "hello\n"
+    assert (agent_home.work / "copy.txt").read_text() == "hello\n"
     assert [request.turn for request in server.turns] == [0, 1, 2]
     assert (ended.sent, ended.received) == (300, 60)
     assert SECRET not in repr(server.requests)
@@ -40,19 +40,19 @@ def test_a_program_writes_a_file_runs_a_command_and_says_what_it_took(name: str,
 def test_a_program_overwrites_a_file_that_it_has_read(name: str, tmp_path: Path) -> None:
     turns = (Turn(calls=(Read(path="a.txt"),)), Turn(calls=(Write(path="a.txt", content="new\n"),)), Turn(text="ok"))
     with ModelServer([Scenario(turns=turns)]) as server:
-        seat = take_seat(tmp_path, server.url)
-        (seat.work / "a.txt").write_text("old\n")
+        agent_home = open_fixture(tmp_path, server.url)
+        (agent_home.work / "a.txt").write_text("old\n")
 
-        ended = run_program(name, seat, "Please renew the file.")
+        ended = run_program(name, agent_home, "Please renew the file.")
 
     assert ended.code == 0, ended.err
-    assert (seat.work / "a.txt").read_text() == "new\n"
+    assert (agent_home.work / "a.txt").read_text() == "new\n"
 
 
 @pytest.mark.parametrize("name", ONCE)
 def test_a_program_that_is_not_let_in_fails(name: str, tmp_path: Path) -> None:
     with ModelServer([Scenario(turns=(Turn(fault=Refuse(status=401)),))]) as server:
-        ended = run_program(name, take_seat(tmp_path, server.url), "Please do the work.")
+        ended = run_program(name, open_fixture(tmp_path, server.url), "Please do the work.")
 
     assert ended.code != 0
     assert ended.failed
@@ -63,7 +63,7 @@ def test_a_program_that_is_not_let_in_fails(name: str, tmp_path: Path) -> None:
 def test_a_program_asks_again_when_it_was_told_to_wait(name: str, tmp_path: Path) -> None:
     busy = Refuse(status=429, retry_after=1, times=1)
     with ModelServer([Scenario(turns=(Turn(text="At last.", fault=busy),))]) as server:
-        ended = run_program(name, take_seat(tmp_path, server.url), "Please do the work.")
+        ended = run_program(name, open_fixture(tmp_path, server.url), "Please do the work.")
 
     assert (ended.failed, ended.text) == (False, "At last.")
     assert [request.played for request in server.turns] == ["refuse", "turn"]
@@ -72,7 +72,7 @@ def test_a_program_asks_again_when_it_was_told_to_wait(name: str, tmp_path: Path
 @pytest.mark.parametrize("name", ["claude", "codex"])
 def test_a_program_asks_again_after_a_cut_answer(name: str, tmp_path: Path) -> None:
     with ModelServer([Scenario(turns=(Turn(text="At last.", fault=Cut(times=1)),))]) as server:
-        ended = run_program(name, take_seat(tmp_path, server.url), "Please do the work.")
+        ended = run_program(name, open_fixture(tmp_path, server.url), "Please do the work.")
 
     assert (ended.failed, ended.text) == (False, "At last.")
     assert [request.played for request in server.turns] == ["cut", "turn"]
@@ -86,10 +86,10 @@ RESUMES = {"claude": ("--resume",), "codex": ("resume",), "gemini": ("--resume",
 def test_a_resumed_session_plays_the_scenario_of_its_newest_prompt(name: str, tmp_path: Path) -> None:
     second = Scenario(name="second", when="SECOND", turns=(Turn(text="And more."),))
     with ModelServer([second, WORK]) as server:
-        seat = take_seat(tmp_path, server.url)
-        first = run_program(name, seat, "Please do the work.")
+        agent_home = open_fixture(tmp_path, server.url)
+        first = run_program(name, agent_home, "Please do the work.")
 
-        ended = run_program(name, seat, "Do the SECOND thing.", words=(*RESUMES[name], first.session))
+        ended = run_program(name, agent_home, "Do the SECOND thing.", words=(*RESUMES[name], first.session))
 
     assert (ended.failed, ended.text, ended.session) == (False, "And more.", first.session), ended.err
     assert [(request.scenario, request.turn) for request in server.turns][3:] == [("second", 0)]
@@ -100,7 +100,7 @@ def test_a_resumed_session_plays_the_scenario_of_its_newest_prompt(name: str, tm
 def test_a_structured_answer_goes_through_the_tool_of_the_program(name: str, tmp_path: Path) -> None:
     turns = (Turn(answer=Answer(value={"nothing": 1})), Turn(answer=Answer(value={"verdict": "ok"})), Turn(text="Bye."))
     with ModelServer([Scenario(turns=turns)]) as server:
-        ended = run_program(name, take_seat(tmp_path, server.url), "Judge.", words=("--json-schema", SCHEMA))
+        ended = run_program(name, open_fixture(tmp_path, server.url), "Judge.", words=("--json-schema", SCHEMA))
 
     key = {"claude": "structured_output", "qwen": "structured_result"}[name]
     assert ended.events[-1][key] == {"verdict": "ok"}

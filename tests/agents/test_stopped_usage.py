@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.seats import Office, assign, open_office
+from tests.agents.agent_fixture import Office, assign, open_office
 from tests.modelserver import Hang, ModelServer, Scenario, Turn, Usage, Write
 
 from drumline.ports.agents import Happening, Outcome

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.agents.seats import isolate
+from tests.agents.agent_fixture import isolate
 from tests.modelserver import ModelServer, Refuse, Scenario, Turn, Write
 
 from drumline.cli.main import main

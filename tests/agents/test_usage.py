@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.agents.seats import open_office
+from tests.agents.agent_fixture import open_office
 from tests.modelserver import ModelServer, Scenario, Turn, Usage, Write
 
 NAMES = ("claude", "codex", "gemini", "opencode", "qwen", "goose", "builtin")

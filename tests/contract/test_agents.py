@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.agents.seats import make_checkout
+from tests.agents.agent_fixture import make_checkout
 from tests.supervision import supervise
 
 from drumline.agents import open_agent
@@ -22,7 +22,7 @@ from drumline.errors import InvalidInput
 from drumline.isolation.outside import UNJAILED
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
-from drumline.profiles import Loan
+from drumline.profiles import Grant
 from drumline.record import replace
 from drumline.testing.processes import FakeProcesses
 
@@ -239,8 +239,8 @@ def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_lent(
     command = 'command:echo "$DATABASE_PASSWORD|$OPENAI_API_KEY|$OURS_TOKEN|${HOME:+home}"'
 
     plain = anyio.run(open_agent(command, processes=processes, base=tmp_path).work, assign(tmp_path))
-    lent = open_agent(command, processes=processes, base=tmp_path, loan=Loan(env=("OURS_*",)))
-    outcome = anyio.run(lent.work, assign(tmp_path, step="step-2"))
+    granted = open_agent(command, processes=processes, base=tmp_path, grant=Grant(env=("OURS_*",)))
+    outcome = anyio.run(granted.work, assign(tmp_path, step="step-2"))
 
     assert plain.message == "|openai_api_key||home"
     assert outcome.message == "|openai_api_key|ours_token|home"
@@ -249,11 +249,11 @@ def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_lent(
 @JAILED
 def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes: FakeProcesses) -> None:
     # The jail has a temporary folder of its own: a write beside the workspace there succeeds and comes to nothing.
-    lent, outside, elsewhere = tmp_path / "lent", tmp_path / "outside.txt", Path("/drumline-outside.txt")
-    writes = "".join(f"echo x > {place}; " for place in ("inside", "$TMPDIR/t", lent / "file", outside, elsewhere))
+    granted, outside, elsewhere = tmp_path / "lent", tmp_path / "outside.txt", Path("/drumline-outside.txt")
+    writes = "".join(f"echo x > {place}; " for place in ("inside", "$TMPDIR/t", granted / "file", outside, elsewhere))
     command = f"{writes}test -e inside"
-    loan = Loan(folders=(f"{lent}/",))
-    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, loan=loan)
+    grant = Grant(folders=(f"{granted}/",))
+    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, grant=grant)
     assignment = assign(tmp_path)
 
     outcome = anyio.run(agent.work, assignment)
@@ -262,7 +262,7 @@ def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes:
     assert len(re.findall(f"{elsewhere}: (Read-only|Permission)", outcome.message)) == 1
     assert not elsewhere.exists()
     assert (assignment.workspace / "inside").exists()
-    assert (lent / "file").exists()
+    assert (granted / "file").exists()
     assert not outside.exists()
     assert not list(tmp_path.glob("*.tmp"))
 
@@ -271,9 +271,9 @@ def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes:
 def test_in_a_jail_a_command_that_may_only_read_cannot_write(tmp_path: Path, processes: FakeProcesses) -> None:
     assignment = replace(assign(tmp_path), read_only=True)
     # Not even where a folder around it is lent.
-    loan = Loan(folders=(str(tmp_path),))
+    grant = Grant(folders=(str(tmp_path),))
     command = "touch ../beside $TMPDIR/temporary && touch inside"
-    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, loan=loan)
+    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, grant=grant)
 
     # Logs may be inside the workspace, in git's own folder, and what is temporary is beside them.
     outcome = anyio.run(agent.work, replace(assignment, log=assignment.workspace / "log"))

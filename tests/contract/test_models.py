@@ -23,7 +23,7 @@ from drumline.models.providers import PydanticModels
 from drumline.ports.agents import Agent
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
-from drumline.profiles import Loan
+from drumline.profiles import Grant
 from drumline.record import replace
 from drumline.testing.models import FakeModels
 
@@ -199,7 +199,7 @@ def test_commands_of_a_provider_see_harmless_variables_and_what_is_lent(
 ) -> None:
     for name in ("OPENAI_API_KEY", "DATABASE_URL", "OURS_REGION"):
         monkeypatch.setenv(name, name.lower())
-    models = PydanticModels(processes=processes, loan=Loan(env=("OURS_*",)))
+    models = PydanticModels(processes=processes, grant=Grant(env=("OURS_*",)))
 
     heard = run_command(
         models, ask_about(tmp_path), 'echo "[$OPENAI_API_KEY|$DATABASE_URL|$OURS_REGION|${HOME:+home}]"'
@@ -225,15 +225,15 @@ def test_commands_of_a_provider_have_a_temporary_folder_that_goes_with_the_quest
 def test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_lent_only(
     processes: Processes, tmp_path: Path
 ) -> None:
-    question, lent, outside = ask_about(tmp_path), tmp_path / "lent", tmp_path / "outside.txt"
+    question, granted, outside = ask_about(tmp_path), tmp_path / "lent", tmp_path / "outside.txt"
     elsewhere = Path("/drumline-outside.txt")  # outside of the temporary folder that the jail has of its own
-    lent.mkdir()
-    models = PydanticModels(processes=processes, jail=find_jail(), loan=Loan(folders=(str(lent),)))
+    granted.mkdir()
+    models = PydanticModels(processes=processes, jail=find_jail(), grant=Grant(folders=(str(granted),)))
 
     heard = run_command(
-        models, question, f"echo x > in.txt; echo x > '{lent}/in.txt'; echo x > '{outside}'; echo x > '{elsewhere}'"
+        models, question, f"echo x > in.txt; echo x > '{granted}/in.txt'; echo x > '{outside}'; echo x > '{elsewhere}'"
     )
 
     assert re.search(f"{elsewhere}: (Read-only|Permission)", heard)
-    made = (question.workspace / "in.txt", lent / "in.txt", outside, elsewhere)
+    made = (question.workspace / "in.txt", granted / "in.txt", outside, elsewhere)
     assert [path.exists() for path in made] == [True, True, False, False]

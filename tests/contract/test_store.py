@@ -14,7 +14,7 @@ from tests.contract.stores import OF_A, OF_B, OF_RUN, RUN, YES, YOU, A, B, add, 
 from drumline.core.codec import KINDS
 from drumline.core.events import CheckEnded, Event, RunEnded, StepReleased
 from drumline.core.ids import RunId, StepId, Stream, Token, Tree
-from drumline.core.words import RunEnd
+from drumline.core.vocabulary import RunEnd
 from drumline.errors import Conflict, StaleToken
 from drumline.ports.journal import Addition, Store
 from drumline.record import Record, fields

@@ -21,7 +21,7 @@ def test_of_two_claimers_one_gets_the_step(store: Store) -> None:
 
     assert first is not None
     assert second is None
-    assert store.held(RUN) == {A: Claim(driver=ME, token=first)}
+    assert store.list_claims(RUN) == {A: Claim(driver=ME, token=first)}
 
 
 def test_a_driver_cannot_claim_again_what_it_has(store: Store) -> None:
@@ -48,7 +48,7 @@ def test_a_claim_is_taken_over_once_and_only_from_the_owner_that_was_seen(store:
     assert new is not None
     assert new > dead
     assert late is None
-    assert store.held(RUN) == {A: Claim(driver=YOU, token=new)}
+    assert store.list_claims(RUN) == {A: Claim(driver=YOU, token=new)}
 
 
 def test_a_claim_that_is_gone_cannot_be_taken_over(store: Store) -> None:
@@ -56,7 +56,7 @@ def test_a_claim_that_is_gone_cannot_be_taken_over(store: Store) -> None:
     store.release(RUN, A, dead)
 
     assert store.take(RUN, A, YOU, over=dead) is None
-    assert store.held(RUN) == {}
+    assert store.list_claims(RUN) == {}
 
 
 def test_no_more_claims_than_allowed_are_given_out_per_run(store: Store) -> None:
@@ -81,7 +81,7 @@ def test_releasing_a_claim_that_was_taken_over_changes_nothing(store: Store) -> 
     store.release(RUN, A, dead)
 
     assert new is not None
-    assert store.held(RUN) == {A: Claim(driver=YOU, token=new)}
+    assert store.list_claims(RUN) == {A: Claim(driver=YOU, token=new)}
 
 
 # --- inbox ------------------------------------------------------------------------------------------------------

@@ -920,7 +920,7 @@ def test_files_are_set_aside_until_they_are_given_back_or_the_workspace_is_resto
 def test_a_place_for_checks_is_lent_to_one_at_a_time_and_keeps_what_its_setup_installed(bench: Bench) -> None:
     async def body() -> None:
         spaces, tree = bench.open(), await bench.open().find_tree(bench.base)
-        async with spaces.lend("s1") as one, bench.open().lend("s2") as other:
+        async with spaces.acquire("s1") as one, bench.open().acquire("s2") as other:
             assert spaces.path(one) != spaces.path(other)
             await spaces.stage(one, tree, base=bench.base, setup="s1")
             assert not spaces.is_set_up(one, "s1")
@@ -930,7 +930,7 @@ def test_a_place_for_checks_is_lent_to_one_at_a_time_and_keeps_what_its_setup_in
                 file.write_text("x\n")
             await spaces.note_setup(one, "s1")
 
-        async with bench.open().lend("s1") as again:
+        async with bench.open().acquire("s1") as again:
             assert again == one
             await spaces.stage(again, tree, base=bench.base, setup="s1")
             assert spaces.is_set_up(again, "s1")

@@ -1,6 +1,6 @@
 """Runs one command in a jail, as the user whom this process has, and prints how it ended. For tests, as a program.
 
-It reads a JSON object from stdin: `argv`, `folder` (its `work` is the workspace), `bounds` for `Bounds` and `Loan`.
+It reads a JSON object from stdin: `argv`, `folder` (its `work` is the workspace), `bounds` for `Bounds` and `Grant`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.supervision import supervise
 from drumline.agents.jail import find_jail, tighten
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HARMLESS, Job
-from drumline.profiles import Loan
+from drumline.profiles import Grant
 
 
 def run_trial(argv: Sequence[str], folder: Path, bounds: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -33,7 +33,7 @@ def run_trial(argv: Sequence[str], folder: Path, bounds: Mapping[str, Any]) -> M
         places={Path(place): Path(source) for place, source in bounds.get("places", {}).items()},
         readable=[*map(Path, bounds.get("readable", ()))],
     )
-    jail = tighten(jail, Loan(hide=tuple(bounds.get("hide", ())), network=bounds.get("network", True))) or jail
+    jail = tighten(jail, Grant(hide=tuple(bounds.get("hide", ())), network=bounds.get("network", True))) or jail
     ended = anyio.run(supervise(folder).run, jail.wrap(job, held))
     return {"code": ended.exit_code, "output": ended.output, "message": ended.message}
 

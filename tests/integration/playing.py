@@ -19,9 +19,9 @@ from drumline.core.flow.inspection import Surroundings
 from drumline.core.ids import FLOW, Commit, DriverId, RunId, Stream
 from drumline.core.plan import Plan
 from drumline.core.state import RunState
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.engine.driver import Driver
-from drumline.engine.kit import FlowServices, Kit, Tools, Worker
+from drumline.engine.services import FlowServices, Services, Tools, Worker
 from drumline.engine.upkeep import Upkeep
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
@@ -110,15 +110,15 @@ class Stage:
         anyio.run(self.store.append, {Stream(RUN): Addition(events=[started, pinned], expected=0)})
 
     def _drive(self, *, resuming: bool = False) -> RunState:
-        driver = Driver(upkeep=Upkeep(kit=self._kit(), warn=self.warnings.append), run_id=RUN)
+        driver = Driver(upkeep=Upkeep(services=self._services(), warn=self.warnings.append), run_id=RUN)
 
         async def session() -> RunState:
             return await driver.drive(resuming=resuming)
 
         return anyio.run(session)
 
-    def _kit(self) -> Kit:
-        return Kit(
+    def _services(self) -> Services:
+        return Services(
             store=self.store,
             roster=FakeRoster(),
             clock=FakeClock(),
@@ -126,10 +126,10 @@ class Stage:
             planfiles=TaskFiles(Plan(name="flow", path="")),
             logs=self.logs,
             equip=self._equip,
-            open_flows=self._services,
+            open_flows=self._flow_services,
         )
 
-    def _services(self) -> FlowServices:
+    def _flow_services(self) -> FlowServices:
         return FlowServices(
             library=self.library,
             expressions=SafeExpressions(),

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from tests.agents.seats import make_nap
+from tests.agents.agent_fixture import make_nap
 from tests.integration import acpactor
 from tests.supervision import supervise
 
@@ -29,7 +29,7 @@ from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation, Job, Processes
-from drumline.profiles import Loan, McpServer
+from drumline.profiles import Grant, McpServer
 from drumline.record import replace
 
 ACTOR = Path(acpactor.__file__)
@@ -575,14 +575,14 @@ def test_folders_with_keys_and_those_of_everybody_are_lent_to_nobody(command: st
 @JAILED
 def test_what_a_person_lends_it_may_see_and_write_to(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUR_WORD", "hello")
-    lent = stage.folder / "lent"
-    loan = Loan(env=("OUR_WORD",), folders=(f"{stage.memory}/", f"{lent}/"))
-    steps = ({"shell": f"echo $OUR_WORD > {lent}/word; echo x > {stage.folder}/stray"}, {"say": "Done."})
+    granted = stage.folder / "lent"
+    grant = Grant(env=("OUR_WORD",), folders=(f"{stage.memory}/", f"{granted}/"))
+    steps = ({"shell": f"echo $OUR_WORD > {granted}/word; echo x > {stage.folder}/stray"}, {"say": "Done."})
 
-    outcome = anyio.run(replace(stage.open(jailed=True), loan=loan).work, stage.assign(*steps))
+    outcome = anyio.run(replace(stage.open(jailed=True), grant=grant).work, stage.assign(*steps))
 
     assert outcome.message == "Done."
-    assert (lent / "word").read_text() == "hello\n"
+    assert (granted / "word").read_text() == "hello\n"
     assert not (stage.folder / "stray").exists()
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+from tests.integration.harness import RUN, Harness, WritingAgent, small_plan, step
 
 from drumline.core.events import AttemptEnded, StepLanded
 from drumline.core.ids import StepId
@@ -37,10 +37,10 @@ class Thorough(WritingAgent):
         return Outcome(message=json.dumps(ANSWERS[assignment.node]))
 
 
-def build(folder: Path, rigor: str) -> World:
+def build(folder: Path, rigor: str) -> Harness:
     """One step, done with this rigor."""
     plan = small_plan(replace(step("a"), title="Modify `src/old.py`"))
-    return World(folder=folder, plan=plan, agent=Thorough(), mode="sequential", rigor=rigor)
+    return Harness(folder=folder, plan=plan, agent=Thorough(), mode="sequential", rigor=rigor)
 
 
 APPENDS = {"quick": 9, "standard": 10, "full": 13}
@@ -58,12 +58,12 @@ def list_deaths() -> list[object]:
 
 @pytest.mark.parametrize("rigor", list(APPENDS))
 def test_the_enumeration_covers_every_append(tmp_path: Path, rigor: str) -> None:
-    world = build(tmp_path, rigor)
+    harness = build(tmp_path, rigor)
 
-    run = world.drive()
+    run = harness.drive()
 
-    nodes = [one.event.node for one in world.store.tail(RUN) if isinstance(one.event, AttemptEnded)]
-    assert world.store.appends == APPENDS[rigor]
+    nodes = [one.event.node for one in harness.store.tail(RUN) if isinstance(one.event, AttemptEnded)]
+    assert harness.store.appends == APPENDS[rigor]
     assert (
         nodes
         == {
@@ -77,14 +77,14 @@ def test_the_enumeration_covers_every_append(tmp_path: Path, rigor: str) -> None
 
 @pytest.mark.parametrize(("rigor", "nth", "when"), list_deaths())
 def test_a_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, rigor: str, nth: int, when: str) -> None:
-    world = build(tmp_path, rigor)
-    world.die_at(nth, when=when)
+    harness = build(tmp_path, rigor)
+    harness.die_at(nth, when=when)
 
-    run = world.drive_through()
+    run = harness.drive_through()
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert [name for _, name in world.workspaces.log()] == ["a"]
-    assert sum(isinstance(one.event, StepLanded) for one in world.store.tail(RUN)) == 1
+    assert [name for _, name in harness.workspaces.log()] == ["a"]
+    assert sum(isinstance(one.event, StepLanded) for one in harness.store.tail(RUN)) == 1
     assert (run.finished[A].attempts, run.finished[A].fixes) == ((2, 1) if rigor == "full" else (1, 0))
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.integration.worlds import World, WritingAgent, small_plan, step
+from tests.integration.harness import Harness, WritingAgent, small_plan, step
 
 from drumline.core.ids import GateId, StepId
 from drumline.ports.agents import Outcome
@@ -13,16 +13,16 @@ from drumline.ports.journal import Message
 SAID = Outcome(message="I wrote a. It reads well. I am sure. You can rely on it.", usage={"cost_usd": 0.25})
 
 
-def build(folder: Path, slips: int = 1) -> World:
+def build(folder: Path, slips: int = 1) -> Harness:
     """One step, whose first attempts are wrong."""
     agent = WritingAgent({"a": slips}, {f"a{number}": SAID for number in range(1, 9)})
-    return World(folder=folder, plan=small_plan(step("a")), agent=agent, autonomy="verbose")
+    return Harness(folder=folder, plan=small_plan(step("a")), agent=agent, autonomy="verbose")
 
 
 def test_an_approval_shows_words_files_checks_level_fixes_and_cost(tmp_path: Path) -> None:
-    world = build(tmp_path)
+    harness = build(tmp_path)
 
-    run = world.drive()
+    run = harness.drive()
 
     question = run.unanswered[GateId("approve-a")].opened.question
     lines = question.splitlines()
@@ -40,14 +40,14 @@ def test_an_approval_shows_words_files_checks_level_fixes_and_cost(tmp_path: Pat
 
 
 def test_a_revision_has_fresh_fixes_and_the_tier_of_a_first_attempt(tmp_path: Path) -> None:
-    world = build(tmp_path, slips=2)
-    agent = world.agent
+    harness = build(tmp_path, slips=2)
+    agent = harness.agent
     assert isinstance(agent, WritingAgent)
 
-    world.drive()
+    harness.drive()
     agent.slips = {"a": 5}
-    world.say(Message(kind="answer", subject="approve-a", value="Use another word.", by="me"))
-    run = world.drive()
+    harness.send(Message(kind="answer", subject="approve-a", value="Use another word.", by="me"))
+    run = harness.drive()
 
     assert [one.tier for one in agent.assignments] == [
         "standard",

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from tests.agents.seats import make_checkout, make_nap
+from tests.agents.agent_fixture import make_checkout, make_nap
 from tests.modelserver import Answer, Cut, Hang, ModelServer, Read, Refuse, Run, Scenario, Turn, Use, Write
 from tests.supervision import supervise
 
@@ -24,7 +24,7 @@ from drumline.errors import InvalidInput
 from drumline.isolation.outside import UNJAILED
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Happening, Outcome
-from drumline.profiles import Loan, McpServer
+from drumline.profiles import Grant, McpServer
 from drumline.record import replace
 
 KEY = "sk-not-for-the-records"
@@ -379,17 +379,17 @@ def test_in_a_jail_a_server_is_held_like_commands_and_has_what_is_lent(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRACKER_TOKEN", "lent")
-    script, lent = bench.folder / "server.py", bench.folder / "lent"
-    script.write_text(SERVER.replace('"closed.txt"', f'f"{lent}/closed-{{number}}.txt" if number else "closed.txt"'))
+    script, granted = bench.folder / "server.py", bench.folder / "lent"
+    script.write_text(SERVER.replace('"closed.txt"', f'f"{granted}/closed-{{number}}.txt" if number else "closed.txt"'))
     tracker = McpServer(name="tracker", command=(sys.executable, str(script)))
     calls = tuple(Use(tool="tracker_close", arguments={"number": number}) for number in (0, 7))
     with play(Turn(calls=calls), Turn(text="Closed.")) as server:
-        loan = Loan(env=("TRACKER_*",), folders=(f"{lent}/",))
-        agent = replace(bench.open(server, jailed=True), servers={"tracker": tracker}, loan=loan)
+        grant = Grant(env=("TRACKER_*",), folders=(f"{granted}/",))
+        agent = replace(bench.open(server, jailed=True), servers={"tracker": tracker}, grant=grant)
         outcome = anyio.run(agent.work, bench.assign(mcp_servers=("tracker",), read_only=True))
 
     assert (outcome.failure, outcome.message) == ("", "Closed.")
-    assert (lent / "closed-7.txt").read_text() == "7 lent"
+    assert (granted / "closed-7.txt").read_text() == "7 lent"
     assert not (bench.workspace / "closed.txt").exists()
 
 

@@ -181,13 +181,13 @@ def test_git_works_in_a_check_and_the_repository_stays_as_it_is(ground: Ground) 
 
 @needs_jail
 def test_what_is_lent_can_be_written_to(ground: Ground) -> None:
-    lent = ground.folder / "lent"
-    lent.mkdir()
+    granted = ground.folder / "lent"
+    granted.mkdir()
 
-    found = ground.run(f"echo x > {lent}/x", {}, folders=[str(lent)])
+    found = ground.run(f"echo x > {granted}/x", {}, folders=[str(granted)])
 
     assert found.exit_code == 0, found.output
-    assert (lent / "x").read_text() == "x\n"
+    assert (granted / "x").read_text() == "x\n"
 
 
 @needs_jail
@@ -251,10 +251,10 @@ def test_code_that_was_loaded_from_the_checkout_is_named(linked: Ground, monkeyp
     from_checkout = linked.run(ONLY_TESTS, {})
     from_tree = linked.run("python3 -c 'import app'", {})
     in_checkout = linked.run("python3 -c 'import app'", {}, folder=linked.checkout)
-    lent = linked.run(ONLY_TESTS, {}, folders=[str(linked.checkout / "app.py")])
+    granted = linked.run(ONLY_TESTS, {}, folders=[str(linked.checkout / "app.py")])
 
     assert from_checkout.outside == ("app.py",)
-    assert from_tree.outside == in_checkout.outside == lent.outside == ()
+    assert from_tree.outside == in_checkout.outside == granted.outside == ()
 
 
 def test_packages_of_others_that_the_checkout_holds_are_not_its_code(

@@ -208,12 +208,12 @@ def test_edits_are_named_from_the_workspace_and_those_outside_are_told(
     async def note(happening: Happening) -> None:
         told.append(happening.text)
 
-    inside, outside, lent = tmp_path / "work" / "a.txt", tmp_path / "b.txt", tmp_path / "lent" / "c.txt"
-    script = "".join(say(kind="edit", text=str(path)) for path in (inside, outside, lent)) + say(done="ok")
+    inside, outside, granted = tmp_path / "work" / "a.txt", tmp_path / "b.txt", tmp_path / "lent" / "c.txt"
+    script = "".join(say(kind="edit", text=str(path)) for path in (inside, outside, granted)) + say(done="ok")
 
     outcome = work(tmp_path, processes, script, report=note, writable=(tmp_path / "lent",))
 
-    assert told[-3:] == ["a.txt", str(outside), str(lent)]
+    assert told[-3:] == ["a.txt", str(outside), str(granted)]
     assert outcome.notices == (f"it edited {outside}, which is outside its workspace",)
 
 
@@ -394,13 +394,13 @@ claude = afar_agents:NOTHING
 @pytest.fixture
 def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A package of somebody else's that brings agents."""
-    site = tmp_path / "site"
-    info = site / "afar_agents-1.0.dist-info"
+    project = tmp_path / "site"
+    info = project / "afar_agents-1.0.dist-info"
     info.mkdir(parents=True)
-    (site / "afar_agents.py").write_text(FOREIGN)
+    (project / "afar_agents.py").write_text(FOREIGN)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: afar-agents\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(POINTS)
-    monkeypatch.syspath_prepend(site)
+    monkeypatch.syspath_prepend(project)
     monkeypatch.delitem(sys.modules, "afar_agents", raising=False)
 
 

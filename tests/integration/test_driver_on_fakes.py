@@ -10,13 +10,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.integration.worlds import RUN, Died, World, WritingAgent, small_plan, step
+from tests.integration.harness import RUN, Died, Harness, WritingAgent, small_plan, step
 
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Stream, Token, Tree
 from drumline.core.plan import RUN_WALKS, Marks, Problem, Reading, Status, Step
 from drumline.core.state import RunState
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.engine import wakeup
 from drumline.engine.driver import Driver
 from drumline.engine.upkeep import Upkeep
@@ -58,18 +58,18 @@ class HookedAgent(WritingAgent):
         return await super().work(assignment)
 
 
-def world_of(folder: Path, *steps: Step, mode: str = "sequential", autonomy: str = "autopilot") -> World:
+def harness_of(folder: Path, *steps: Step, mode: str = "sequential", autonomy: str = "autopilot") -> Harness:
     """A world whose agent can be made to do things."""
-    return World(folder=folder, plan=small_plan(*steps), agent=HookedAgent(), mode=mode, autonomy=autonomy)
+    return Harness(folder=folder, plan=small_plan(*steps), agent=HookedAgent(), mode=mode, autonomy=autonomy)
 
 
-def hooked(world: World) -> dict[str, Hook]:
+def hooked(harness: Harness) -> dict[str, Hook]:
     """The hooks of the world's agent."""
-    assert isinstance(world.agent, HookedAgent)
-    return world.agent.hooks
+    assert isinstance(harness.agent, HookedAgent)
+    return harness.agent.hooks
 
 
-async def linger(_: Assignment) -> None:
+async def wait_on(_: Assignment) -> None:
     """Work until somebody stops it."""
     await anyio.sleep(PATIENCE)
     raise AssertionError("nobody stopped the agent")
@@ -84,20 +84,20 @@ async def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it never came to that")
 
 
-def attempts(world: World) -> list[str]:
+def attempts(harness: Harness) -> list[str]:
     """The attempts agents were asked for, in order."""
-    assert isinstance(world.agent, WritingAgent)
-    return [f"{a.step}{a.attempt}" for a in world.agent.assignments]
+    assert isinstance(harness.agent, WritingAgent)
+    return [f"{a.step}{a.attempt}" for a in harness.agent.assignments]
 
 
-def events_of(world: World, kind: type[ev.Event]) -> list[ev.Event]:
+def events_of(harness: Harness, kind: type[ev.Event]) -> list[ev.Event]:
     """Everything of one kind in the journal."""
-    return [r.event for r in world.store.tail(RUN) if isinstance(r.event, kind)]
+    return [r.event for r in harness.store.tail(RUN) if isinstance(r.event, kind)]
 
 
-def statuses(world: World) -> dict[str, Status]:
+def statuses(harness: Harness) -> dict[str, Status]:
     """What the plan's files say."""
-    reading = world.planfiles.read()
+    reading = harness.planfiles.read()
     return {str(s.id): reading.marks[s.id].status for s in reading.plan.steps}
 
 
@@ -111,27 +111,27 @@ def finished(run: RunState) -> dict[str, str]:
     return {str(s): f.state for s, f in run.finished.items() if s not in RUN_WALKS}
 
 
-def saying(world: World, kind: str, subject: str = "", value: str = "") -> Hook:
+def saying(harness: Harness, kind: str, subject: str = "", value: str = "") -> Hook:
     """An agent in whose time a person says something and which then works until it is stopped."""
 
     async def hook(assignment: Assignment) -> None:
-        world.say(Message(kind=kind, subject=subject, value=value, comment="why"))
-        await linger(assignment)
+        harness.send(Message(kind=kind, subject=subject, value=value, comment="why"))
+        await wait_on(assignment)
 
     return hook
 
 
-def pausing(world: World) -> Hook:
+def pausing(harness: Harness) -> Hook:
     """Let a person pause the run during an attempt, and a driver hear it before that ends."""
 
     async def hook(assignment: Assignment) -> None:
-        world.say(Message(kind="pause", by="ann"))
-        await until(lambda: any(isinstance(r.event, ev.PauseRequested) for r in world.store.tail(RUN)))
+        harness.send(Message(kind="pause", by="ann"))
+        await until(lambda: any(isinstance(r.event, ev.PauseRequested) for r in harness.store.tail(RUN)))
 
     return hook
 
 
-async def drive_all(world: World, *drivers: Driver) -> list[RunState]:
+async def drive_all(harness: Harness, *drivers: Driver) -> list[RunState]:
     """Let these drivers drive at once; deaths stay their own."""
     ended: list[RunState] = []
 
@@ -145,42 +145,46 @@ async def drive_all(world: World, *drivers: Driver) -> list[RunState]:
                 raise
 
     with anyio.fail_after(PATIENCE):
-        await world.begin()
+        await harness.begin()
         async with anyio.create_task_group() as tasks:
             for driver in drivers:
                 tasks.start_soon(drive, driver)
     return ended
 
 
-def driver_of(world: World, *, jobs: int = 2, complain: Callable[[Sequence[Problem]], None] | None = None) -> Driver:
+def driver_of(
+    harness: Harness, *, jobs: int = 2, complain: Callable[[Sequence[Problem]], None] | None = None
+) -> Driver:
     """A driver of its own process."""
-    return Driver(upkeep=Upkeep(kit=world.kit(), complain=complain or (lambda problems: None)), run_id=RUN, jobs=jobs)
+    return Driver(
+        upkeep=Upkeep(services=harness.services(), complain=complain or (lambda problems: None)), run_id=RUN, jobs=jobs
+    )
 
 
 # --- what people say --------------------------------------------------------------------------------------------
 
 
 def test_cancel_stops_agents_gives_steps_back_and_ends_the_run(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["a1"] = saying(world, "cancel")
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["a1"] = saying(harness, "cancel")
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "cancelled"
-    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
-    assert not world.store.held(RUN)
-    assert not world.store.unread(RUN)
-    assert world.workspaces.log() == []
+    assert statuses(harness) == {"a": Status.READY, "b": Status.READY}
+    assert not harness.store.list_claims(RUN)
+    assert not harness.store.unread(RUN)
+    assert harness.workspaces.log() == []
 
 
 def test_a_pause_lets_the_node_at_work_end_and_begins_nothing_new_until_it_is_resumed(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["a1"] = pausing(world)
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["a1"] = pausing(harness)
 
-    paused = world.drive()
-    kinds = [type(recorded.event) for recorded in world.store.tail(RUN)]
-    marks = statuses(world)
-    resumed = world.drive()
+    paused = harness.drive()
+    kinds = [type(recorded.event) for recorded in harness.store.tail(RUN)]
+    marks = statuses(harness)
+    resumed = harness.drive()
 
     assert (paused.parked, paused.parked_for) == (True, "paused by ann")
     assert kinds.count(ev.AttemptEnded) == 1
@@ -188,56 +192,56 @@ def test_a_pause_lets_the_node_at_work_end_and_begins_nothing_new_until_it_is_re
     assert ev.WorkLost not in kinds
     assert marks == {"a": Status.READY, "b": Status.READY}
     assert state_of(resumed) == "done"
-    assert attempts(world) == ["a1", "b1"]
+    assert attempts(harness) == ["a1", "b1"]
     assert [finished.lost for finished in resumed.finished.values()] == [0] * len(resumed.finished)
 
 
 def test_an_answer_that_comes_while_a_run_is_paused_does_not_drive_it_on(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"), step("b"), autonomy="verbose")
-    hooked(world)["b1"] = pausing(world)
+    harness = harness_of(tmp_path, step("a"), step("b"), autonomy="verbose")
+    hooked(harness)["b1"] = pausing(harness)
 
     def answer(_: int) -> None:
-        if any(isinstance(r.event, ev.RunParked) for r in world.store.tail(RUN)):
-            world.store.after = None
-            world.say(Message(kind="answer", subject="approve-a", value="approve"))
+        if any(isinstance(r.event, ev.RunParked) for r in harness.store.tail(RUN)):
+            harness.store.after = None
+            harness.send(Message(kind="answer", subject="approve-a", value="approve"))
 
-    world.store.after = answer
+    harness.store.after = answer
 
-    paused = world.drive()
+    paused = harness.drive()
 
     assert paused.parked
     assert paused.answer(GateId("approve-a")) == "approve"
     assert finished(paused) == {}
-    assert not world.store.unread(RUN)
+    assert not harness.store.unread(RUN)
 
 
 def test_a_step_in_work_is_stopped_and_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["a1"] = saying(world, "skip", "a")
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["a1"] = saying(harness, "skip", "a")
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
     assert finished(run) == {"a": "skipped", "b": "done"}
-    assert statuses(world) == {"a": Status.SKIPPED, "b": Status.DONE}
+    assert statuses(harness) == {"a": Status.SKIPPED, "b": Status.DONE}
 
 
 def test_a_waiting_step_can_be_skipped(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN, step("c", "b"))
-    world.say(Message(kind="skip", subject="b", comment="why"))
+    harness = harness_of(tmp_path, *CHAIN, step("c", "b"))
+    harness.send(Message(kind="skip", subject="b", comment="why"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(run) == {"a": "done", "b": "skipped", "c": "done"}
-    assert attempts(world) == ["a1", "c1"]
+    assert attempts(harness) == ["a1", "c1"]
 
 
 def test_a_parked_step_that_is_skipped_takes_its_question_with_it(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"), autonomy="verbose")
-    parked = world.drive()
-    world.say(Message(kind="skip", subject="a", comment="why"))
+    harness = harness_of(tmp_path, step("a"), autonomy="verbose")
+    parked = harness.drive()
+    harness.send(Message(kind="skip", subject="a", comment="why"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert [g.opened.gate for g in parked.open_gates] == ["approve-a"]
     assert state_of(run) == "done"
@@ -245,72 +249,72 @@ def test_a_parked_step_that_is_skipped_takes_its_question_with_it(tmp_path: Path
 
 
 def test_a_parked_step_says_in_its_file_what_it_waits_for(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"), autonomy="verbose")
+    harness = harness_of(tmp_path, step("a"), autonomy="verbose")
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "parked"
-    assert world.planfiles.marks(step("a")) == Marks(status=Status.BLOCKED, reason="waiting for gate approve-a")
-    assert not world.store.held(RUN)
+    assert harness.planfiles.marks(step("a")) == Marks(status=Status.BLOCKED, reason="waiting for gate approve-a")
+    assert not harness.store.list_claims(RUN)
 
 
 def test_an_answer_that_comes_while_the_run_parks_is_taken_up_at_once(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"), autonomy="verbose")
+    harness = harness_of(tmp_path, step("a"), autonomy="verbose")
 
     def answer(_: int) -> None:
-        if events_of(world, ev.RunParked) and not events_of(world, ev.GateAnswered):
-            world.store.after = None
-            world.say(Message(kind="answer", subject="approve-a", value="approve"))
+        if events_of(harness, ev.RunParked) and not events_of(harness, ev.GateAnswered):
+            harness.store.after = None
+            harness.send(Message(kind="answer", subject="approve-a", value="approve"))
 
-    world.store.after = answer
+    harness.store.after = answer
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
 
 
 def test_a_blocked_step_is_retried_in_a_fresh_workspace_and_counts_on(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"))
-    world.agent = HookedAgent(slips={"a": 3})
-    blocked = world.drive()
-    world.say(Message(kind="retry", subject="a"))
+    harness = harness_of(tmp_path, step("a"))
+    harness.agent = HookedAgent(slips={"a": 3})
+    blocked = harness.drive()
+    harness.send(Message(kind="retry", subject="a"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(blocked) == {"a": "blocked"}
     assert finished(run) == {"a": "done"}
-    assert attempts(world) == ["a1", "a2", "a3", "a4"]
+    assert attempts(harness) == ["a1", "a2", "a3", "a4"]
     assert run.finished[A].attempts == 4
 
 
 def test_a_change_to_sequential_mode_counts_for_steps_not_yet_started(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"), step("b"), step("c"), mode="parallel")
-    world.say(Message(kind="mode", value="sequential"))
-    most = watch_claims(world)
+    harness = harness_of(tmp_path, step("a"), step("b"), step("c"), mode="parallel")
+    harness.send(Message(kind="mode", value="sequential"))
+    most = watch_claims(harness)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert (state_of(run), run.mode) == ("done", "sequential")
     assert max(most) == 1
 
 
-def watch_claims(world: World) -> list[int]:
+def watch_claims(harness: Harness) -> list[int]:
     """How many steps were in hands at once, noted at every append."""
     most: list[int] = []
-    world.store.after = lambda _: most.append(len(world.store.held(RUN)))
+    harness.store.after = lambda _: most.append(len(harness.store.list_claims(RUN)))
     return most
 
 
 def test_what_a_person_wants_revised_reaches_the_agent(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"), autonomy="verbose")
-    world.drive()
-    world.say(Message(kind="answer", subject="approve-a", value="revise", comment="shorter, please"))
+    harness = harness_of(tmp_path, step("a"), autonomy="verbose")
+    harness.drive()
+    harness.send(Message(kind="answer", subject="approve-a", value="revise", comment="shorter, please"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert [g.opened.gate for g in run.open_gates] == ["approve-a.2"]
-    assert isinstance(world.agent, WritingAgent)
-    assert "shorter, please" in world.agent.assignments[-1].prompt
+    assert isinstance(harness.agent, WritingAgent)
+    assert "shorter, please" in harness.agent.assignments[-1].prompt
 
 
 # --- edits of the plan ------------------------------------------------------------------------------------------
@@ -322,30 +326,30 @@ def edited(original: Step) -> Step:
 
 
 def test_an_edit_of_a_step_not_in_work_counts(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
+    harness = harness_of(tmp_path, *CHAIN)
 
     async def edit(_: Assignment) -> None:
-        world.planfiles.edit(edited(CHAIN[1]))
+        harness.planfiles.edit(edited(CHAIN[1]))
 
-    hooked(world)["a1"] = edit
+    hooked(harness)["a1"] = edit
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
     assert run.plan.by_id[B].title == "Do b better"
-    assert isinstance(world.agent, WritingAgent)
-    assert "Do b better" in world.agent.assignments[-1].prompt
+    assert isinstance(harness.agent, WritingAgent)
+    assert "Do b better" in harness.agent.assignments[-1].prompt
 
 
 def test_a_step_added_in_mid_run_is_done_too(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"))
+    harness = harness_of(tmp_path, step("a"))
 
     async def add(_: Assignment) -> None:
-        world.planfiles.edit(step("c", "a"))
+        harness.planfiles.edit(step("c", "a"))
 
-    hooked(world)["a1"] = add
+    hooked(harness)["a1"] = add
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(run) == {"a": "done", "c": "done"}
 
@@ -354,54 +358,54 @@ def test_a_step_added_in_mid_run_is_done_too(tmp_path: Path) -> None:
     ("choice", "title", "tries"), [("restart", "Do a better", ["a1", "a2"]), ("continue", "Do a", ["a1"])]
 )
 def test_an_edit_of_a_step_in_work_goes_to_a_gate(tmp_path: Path, choice: str, title: str, tries: list[str]) -> None:
-    world = world_of(tmp_path, step("a"))
+    harness = harness_of(tmp_path, step("a"))
 
     async def edit(_: Assignment) -> None:
-        world.planfiles.edit(edited(step("a")))
-        await until(lambda: bool(events_of(world, ev.GateOpened)))
+        harness.planfiles.edit(edited(step("a")))
+        await until(lambda: bool(events_of(harness, ev.GateOpened)))
 
-    hooked(world)["a1"] = edit
-    parked = world.drive()
+    hooked(harness)["a1"] = edit
+    parked = harness.drive()
     [gate] = parked.open_gates
-    world.say(Message(kind="answer", subject=gate.opened.gate, value=choice))
+    harness.send(Message(kind="answer", subject=gate.opened.gate, value=choice))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert (state_of(parked), gate.opened.kind) == ("parked", "edit")
     assert state_of(run) == "done"
-    assert attempts(world) == tries
-    assert isinstance(world.agent, WritingAgent)
-    assert f"# Task: {title} (a)" in world.agent.assignments[-1].prompt
-    assert len(world.workspaces.log()) == 1
+    assert attempts(harness) == tries
+    assert isinstance(harness.agent, WritingAgent)
+    assert f"# Task: {title} (a)" in harness.agent.assignments[-1].prompt
+    assert len(harness.workspaces.log()) == 1
 
 
 def test_an_edit_that_breaks_the_plan_is_complained_of_once_and_does_not_stop_the_rest(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
+    harness = harness_of(tmp_path, *CHAIN)
     complaints: list[list[str]] = []
 
     async def break_plan(_: Assignment) -> None:
-        world.planfiles.edit(replace(CHAIN[1], needs=(StepId("nowhere"),), text_digest=""))
+        harness.planfiles.edit(replace(CHAIN[1], needs=(StepId("nowhere"),), text_digest=""))
 
-    hooked(world)["a1"] = break_plan
-    driver = driver_of(world, complain=lambda problems: complaints.append([p.code for p in problems]))
+    hooked(harness)["a1"] = break_plan
+    driver = driver_of(harness, complain=lambda problems: complaints.append([p.code for p in problems]))
 
-    [run] = anyio.run(drive_all, world, driver)
+    [run] = anyio.run(drive_all, harness, driver)
 
     assert finished(run) == {"a": "done", "b": "done"}
     assert complaints == [["unknown_need"]]
 
 
 def test_a_step_declared_done_by_hand_in_mid_run_is_not_driven(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
+    harness = harness_of(tmp_path, *CHAIN)
 
     async def declare(_: Assignment) -> None:
-        world.planfiles.write(CHAIN[1], Marks(status=Status.DONE))
+        harness.planfiles.write(CHAIN[1], Marks(status=Status.DONE))
 
-    hooked(world)["a1"] = declare
+    hooked(harness)["a1"] = declare
 
-    run = world.drive()
+    run = harness.drive()
 
-    assert (state_of(run), run.declared, attempts(world)) == ("done", {B}, ["a1"])
+    assert (state_of(run), run.declared, attempts(harness)) == ("done", {B}, ["a1"])
 
 
 # --- marks of others --------------------------------------------------------------------------------------------
@@ -410,8 +414,8 @@ def test_a_step_declared_done_by_hand_in_mid_run_is_not_driven(tmp_path: Path) -
 class RacingPlanFiles(FakePlanFiles):
     """Somebody else marks a step just after the plan was read and before its file is looked at for the claim."""
 
-    def __init__(self, world: World, rival: Marks) -> None:
-        super().__init__(world.plan)
+    def __init__(self, harness: Harness, rival: Marks) -> None:
+        super().__init__(harness.plan)
         self.rival: Marks | None = rival
 
     def read(self, known: Reading | None = None) -> Reading:
@@ -424,45 +428,45 @@ class RacingPlanFiles(FakePlanFiles):
 
 
 def test_a_claim_that_somebody_else_writes_first_is_respected_until_it_is_stale(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
-    rival = Marks(status=Status.CLAIMED, assignee="mary", claimed_at=write_iso(world.clock.now()))
-    world.planfiles = RacingPlanFiles(world, rival)
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
+    rival = Marks(status=Status.CLAIMED, assignee="mary", claimed_at=write_iso(harness.clock.now()))
+    harness.planfiles = RacingPlanFiles(harness, rival)
 
     async def look(_: Assignment) -> None:
-        assert world.planfiles.marks(PAIR[1]) == rival
-        world.clock.time += 3_601
+        assert harness.planfiles.marks(PAIR[1]) == rival
+        harness.clock.time += 3_601
 
-    hooked(world)["a1"] = look
+    hooked(harness)["a1"] = look
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(run) == {"a": "done", "b": "done"}
-    assert attempts(world) == ["a1", "b1"]
+    assert attempts(harness) == ["a1", "b1"]
 
 
 def test_a_step_that_somebody_finishes_just_before_the_claim_is_left_alone(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
-    world.planfiles = RacingPlanFiles(world, Marks(status=Status.DONE))
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
+    harness.planfiles = RacingPlanFiles(harness, Marks(status=Status.DONE))
 
-    run = world.drive()
+    run = harness.drive()
 
-    assert (state_of(run), run.declared, attempts(world)) == ("done", {B}, ["a1"])
-    assert statuses(world)["b"] is Status.DONE
+    assert (state_of(run), run.declared, attempts(harness)) == ("done", {B}, ["a1"])
+    assert statuses(harness)["b"] is Status.DONE
 
 
 def test_a_held_claim_is_renewed_before_it_could_be_taken_for_stale(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"))
+    harness = harness_of(tmp_path, step("a"))
     shown: list[str] = []
 
     async def wait(_: Assignment) -> None:
-        shown.append(world.planfiles.marks(step("a")).claimed_at)
-        world.clock.time += 1_000
-        await until(lambda: world.planfiles.marks(step("a")).claimed_at != shown[0])
-        shown.append(world.planfiles.marks(step("a")).claimed_at)
+        shown.append(harness.planfiles.marks(step("a")).claimed_at)
+        harness.clock.time += 1_000
+        await until(lambda: harness.planfiles.marks(step("a")).claimed_at != shown[0])
+        shown.append(harness.planfiles.marks(step("a")).claimed_at)
 
-    hooked(world)["a1"] = wait
+    hooked(harness)["a1"] = wait
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
     first, second = (parse_iso(text) for text in shown)
@@ -471,47 +475,47 @@ def test_a_held_claim_is_renewed_before_it_could_be_taken_for_stale(tmp_path: Pa
 
 
 def test_a_mark_that_a_person_puts_over_ours_is_not_overwritten_while_the_step_works_on(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"))
+    harness = harness_of(tmp_path, step("a"))
     mine = Marks(status=Status.BLOCKED, reason="hands off")
 
     async def mark(_: Assignment) -> None:
-        world.planfiles.write(step("a"), mine)
+        harness.planfiles.write(step("a"), mine)
 
-    hooked(world)["a1"] = mark
+    hooked(harness)["a1"] = mark
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(run) == {"a": "done"}
-    assert world.planfiles.marks(step("a")) == mine
+    assert harness.planfiles.marks(step("a")) == mine
 
 
 # --- stopping ---------------------------------------------------------------------------------------------------
 
 
 def test_stopping_gives_steps_back_and_marks_them_ready(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
-    driver = driver_of(world)
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
+    driver = driver_of(harness)
     begun: list[StepId] = []
 
     async def stop_both(assignment: Assignment) -> None:
         begun.append(assignment.step)
         if len(begun) == len(PAIR):
             driver.stop()
-        await linger(assignment)
+        await wait_on(assignment)
 
-    hooked(world).update(a1=stop_both, b1=stop_both)
+    hooked(harness).update(a1=stop_both, b1=stop_both)
 
-    [run] = anyio.run(drive_all, world, driver)
+    [run] = anyio.run(drive_all, harness, driver)
 
     assert state_of(run) == "open"
-    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
-    assert not world.store.held(RUN)
-    assert not world.roster.drivers(RUN)
-    assert len(events_of(world, ev.WorkLost)) == 2
+    assert statuses(harness) == {"a": Status.READY, "b": Status.READY}
+    assert not harness.store.list_claims(RUN)
+    assert not harness.roster.drivers(RUN)
+    assert len(events_of(harness, ev.WorkLost)) == 2
 
 
 def test_stopping_while_a_claim_is_written_takes_it_back(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
     stopped = threading.Event()
 
     class SlowFiles(FakePlanFiles):
@@ -520,39 +524,39 @@ def test_stopping_while_a_claim_is_written_takes_it_back(tmp_path: Path) -> None
                 stopped.wait(timeout=PATIENCE)
             return super().write(step, marks, ticked=ticked, unless=unless)
 
-    world.planfiles = SlowFiles(world.plan)
-    driver = driver_of(world)
+    harness.planfiles = SlowFiles(harness.plan)
+    driver = driver_of(harness)
 
     async def stop(assignment: Assignment) -> None:
         driver.stop()
         stopped.set()
-        await linger(assignment)
+        await wait_on(assignment)
 
-    hooked(world)["a1"] = stop
+    hooked(harness)["a1"] = stop
 
-    anyio.run(drive_all, world, driver)
+    anyio.run(drive_all, harness, driver)
 
-    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
-    assert not world.store.held(RUN)
+    assert statuses(harness) == {"a": Status.READY, "b": Status.READY}
+    assert not harness.store.list_claims(RUN)
 
 
 @pytest.mark.parametrize("nth", range(1, 9))
 def test_stopping_at_any_append_leaves_no_claim_in_the_files(tmp_path: Path, nth: int) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
-    driver = driver_of(world)
-    world.store.before = lambda number: driver.stop() if number == nth else None
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
+    driver = driver_of(harness)
+    harness.store.before = lambda number: driver.stop() if number == nth else None
 
-    [run] = anyio.run(drive_all, world, driver)
+    [run] = anyio.run(drive_all, harness, driver)
 
-    assert Status.CLAIMED not in statuses(world).values()
-    assert not world.store.held(RUN)
-    hooked(world).clear()
-    assert state_of(world.drive()) == "done"
+    assert Status.CLAIMED not in statuses(harness).values()
+    assert not harness.store.list_claims(RUN)
+    hooked(harness).clear()
+    assert state_of(harness.drive()) == "done"
     assert state_of(run) in ("open", "done")
 
 
 def test_stopping_before_anything_of_a_claim_is_recorded_leaves_none_in_the_file(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR)
+    harness = harness_of(tmp_path, *PAIR)
     drivers: list[Driver] = []
 
     class Stopping(FakeWorkspaces):
@@ -561,51 +565,51 @@ def test_stopping_before_anything_of_a_claim_is_recorded_leaves_none_in_the_file
             await anyio.sleep(PATIENCE)
             raise AssertionError("nobody stopped the walk")
 
-    world.workspaces = Stopping(tmp_path / "slow", files={"README": "hello\n"}, plan_paths=["plan"])
-    drivers.append(driver_of(world))
+    harness.workspaces = Stopping(tmp_path / "slow", files={"README": "hello\n"}, plan_paths=["plan"])
+    drivers.append(driver_of(harness))
 
-    anyio.run(drive_all, world, *drivers)
+    anyio.run(drive_all, harness, *drivers)
 
-    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
+    assert statuses(harness) == {"a": Status.READY, "b": Status.READY}
 
 
 def test_a_stopped_run_is_taken_up_where_it_was(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    driver = driver_of(world)
+    harness = harness_of(tmp_path, *CHAIN)
+    driver = driver_of(harness)
 
     async def stop(assignment: Assignment) -> None:
         driver.stop()
-        await linger(assignment)
+        await wait_on(assignment)
 
-    hooked(world)["b1"] = stop
-    anyio.run(drive_all, world, driver)
-    hooked(world).clear()
+    hooked(harness)["b1"] = stop
+    anyio.run(drive_all, harness, driver)
+    hooked(harness).clear()
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
-    assert attempts(world) == ["a1", "b1"]
-    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+    assert attempts(harness) == ["a1", "b1"]
+    assert [s for _, s in harness.workspaces.log()] == ["a", "b"]
 
 
 def test_what_lands_while_a_person_skips_it_is_done_and_not_skipped(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR)
+    harness = harness_of(tmp_path, *PAIR)
 
     class Slow(FakeWorkspaces):
         async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
             found = await super().land(step, commit, head=head)
             if step == A:
-                world.say(Message(kind="skip", subject="a"))
+                harness.send(Message(kind="skip", subject="a"))
                 for _ in range(10):
                     await anyio.sleep(0.02)
             return found
 
-    world.workspaces = Slow(tmp_path / "slow", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness.workspaces = Slow(tmp_path / "slow", files={"README": "hello\n"}, plan_paths=["plan"])
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(run) == {"a": "done", "b": "done"}
-    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+    assert [s for _, s in harness.workspaces.log()] == ["a", "b"]
 
 
 # --- several drivers --------------------------------------------------------------------------------------------
@@ -614,112 +618,112 @@ def test_what_lands_while_a_person_skips_it_is_done_and_not_skipped(tmp_path: Pa
 @pytest.mark.parametrize("mode", ["parallel", "sequential"])
 def test_two_drivers_do_every_step_once(tmp_path: Path, mode: str) -> None:
     steps = [step(name) for name in "abcd"] + [step("e", "a", "b"), step("f", "e")]
-    world = world_of(tmp_path, *steps, mode=mode)
-    most = watch_claims(world)
+    harness = harness_of(tmp_path, *steps, mode=mode)
+    most = watch_claims(harness)
 
-    runs = anyio.run(drive_all, world, driver_of(world), driver_of(world))
+    runs = anyio.run(drive_all, harness, driver_of(harness), driver_of(harness))
 
     assert [state_of(run) for run in runs] == ["done", "done"]
-    assert sorted(attempts(world)) == [f"{name}1" for name in "abcdef"]
-    assert sorted(s for _, s in world.workspaces.log()) == list("abcdef")
-    assert len(events_of(world, ev.RunEnded)) == 1
+    assert sorted(attempts(harness)) == [f"{name}1" for name in "abcdef"]
+    assert sorted(s for _, s in harness.workspaces.log()) == list("abcdef")
+    assert len(events_of(harness, ev.RunEnded)) == 1
     assert max(most) <= (1 if mode == "sequential" else 4)
 
 
 def test_both_drivers_get_something_to_do(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *(step(name) for name in "abcdef"), mode="parallel")
+    harness = harness_of(tmp_path, *(step(name) for name in "abcdef"), mode="parallel")
 
-    anyio.run(drive_all, world, driver_of(world, jobs=1), driver_of(world, jobs=1))
+    anyio.run(drive_all, harness, driver_of(harness, jobs=1), driver_of(harness, jobs=1))
 
-    claimed = {r.event.driver for r in world.store.tail(RUN) if isinstance(r.event, ev.StepClaimed)}
+    claimed = {r.event.driver for r in harness.store.tail(RUN) if isinstance(r.event, ev.StepClaimed)}
     assert claimed == {"d-1", "d-2"}
 
 
 def test_two_drivers_may_resume_a_run_at_the_same_moment(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR)
+    harness = harness_of(tmp_path, *PAIR)
 
     async def resume(driver: Driver) -> None:
         await driver.drive(resuming=True)
 
     async def both() -> None:
-        await world.begin()
+        await harness.begin()
         with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
-                for driver in (driver_of(world), driver_of(world)):
+                for driver in (driver_of(harness), driver_of(harness)):
                     tasks.start_soon(resume, driver)
 
     anyio.run(both)
 
-    assert len(events_of(world, ev.RunEnded)) >= 1
-    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+    assert len(events_of(harness, ev.RunEnded)) >= 1
+    assert [s for _, s in harness.workspaces.log()] == ["a", "b"]
 
 
 def test_a_skip_reaches_the_driver_that_has_the_step(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
-    hooked(world).update(a1=saying(world, "skip", "a"))
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
+    hooked(harness).update(a1=saying(harness, "skip", "a"))
 
-    runs = anyio.run(drive_all, world, driver_of(world, jobs=1), driver_of(world, jobs=1))
+    runs = anyio.run(drive_all, harness, driver_of(harness, jobs=1), driver_of(harness, jobs=1))
 
     assert [finished(run) for run in runs] == [{"b": "done", "a": "skipped"}] * 2
 
 
 def test_a_step_whose_driver_dies_is_taken_over_by_one_that_lives(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    first = driver_of(world)
-    life = world.life
-    second = driver_of(world)
+    harness = harness_of(tmp_path, *CHAIN)
+    first = driver_of(harness)
+    life = harness.life
+    second = driver_of(harness)
 
     async def die(_: Assignment) -> None:
-        hooked(world).clear()
-        world.roster.die(DriverId("d-1"))
+        hooked(harness).clear()
+        harness.roster.die(DriverId("d-1"))
         life.end()
 
-    hooked(world)["a1"] = die
+    hooked(harness)["a1"] = die
 
-    runs = anyio.run(drive_all, world, first, second)
+    runs = anyio.run(drive_all, harness, first, second)
 
     assert [state_of(run) for run in runs] == ["done"]
-    assert attempts(world) == ["a1", "b1"]
-    assert events_of(world, ev.WorkLost) == [ev.WorkLost(what="working", driver=DriverId("d-1"))]
-    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+    assert attempts(harness) == ["a1", "b1"]
+    assert events_of(harness, ev.WorkLost) == [ev.WorkLost(what="working", driver=DriverId("d-1"))]
+    assert [s for _, s in harness.workspaces.log()] == ["a", "b"]
 
 
 def test_a_driver_whose_claim_was_taken_over_stops_only_that_walk(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR, mode="parallel")
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
 
     async def lose_claim(_: Assignment) -> None:
-        hooked(world).clear()
-        held = world.store.held(RUN)[A]
-        thief = world.roster.join(RUN)
-        assert world.store.take(RUN, A, thief, over=held.token) is not None
-        world.roster.die(thief)
+        hooked(harness).clear()
+        held = harness.store.list_claims(RUN)[A]
+        thief = harness.roster.join(RUN)
+        assert harness.store.take(RUN, A, thief, over=held.token) is not None
+        harness.roster.die(thief)
 
-    hooked(world)["a1"] = lose_claim
+    hooked(harness)["a1"] = lose_claim
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
     assert finished(run) == {"a": "done", "b": "done"}
-    assert sorted(s for _, s in world.workspaces.log()) == ["a", "b"]
+    assert sorted(s for _, s in harness.workspaces.log()) == ["a", "b"]
 
 
 def test_nothing_is_claimed_while_a_frozen_driver_cannot_be_evicted(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    stuck = world.roster.join(RUN)
-    token = world.store.take(RUN, A, stuck)
-    driver = driver_of(world)
+    harness = harness_of(tmp_path, *CHAIN)
+    stuck = harness.roster.join(RUN)
+    token = harness.store.take(RUN, A, stuck)
+    driver = driver_of(harness)
     looks: list[Claim] = []
 
     async def watch() -> None:
         for _ in range(10):
             await anyio.sleep(0.02)
-            looks.append(world.store.held(RUN)[A])
-        world.roster.die(stuck)
+            looks.append(harness.store.list_claims(RUN)[A])
+        harness.roster.die(stuck)
 
     async def both() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch)
-            await drive_all(world, driver)
+            await drive_all(harness, driver)
 
     anyio.run(both)
 
@@ -762,50 +766,50 @@ class BrokenGit(FakeWorkspaces):
 
 @pytest.mark.parametrize("what", ["prepare", "commit", "land"])
 def test_a_refusal_of_git_blocks_its_step_and_the_rest_goes_on(tmp_path: Path, what: str) -> None:
-    world = world_of(tmp_path, *PAIR)
-    world.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness = harness_of(tmp_path, *PAIR)
+    harness.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
     broken.broken = what
 
-    run = world.drive()
+    run = harness.drive()
 
     assert finished(run) == {"a": "blocked", "b": "done"}
     assert run.finished[A].reason == f"git: cannot {what}"
-    assert statuses(world) == {"a": Status.BLOCKED, "b": Status.DONE}
-    assert not world.store.held(RUN)
+    assert statuses(harness) == {"a": Status.BLOCKED, "b": Status.DONE}
+    assert not harness.store.list_claims(RUN)
 
 
 def test_a_workspace_that_cannot_be_removed_does_not_undo_a_landing(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR)
-    world.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness = harness_of(tmp_path, *PAIR)
+    harness.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
     broken.broken = "remove"
 
-    assert finished(world.drive()) == {"a": "done", "b": "done"}
+    assert finished(harness.drive()) == {"a": "done", "b": "done"}
 
 
 def test_a_workspace_left_by_a_dead_driver_that_cannot_be_removed_does_not_stop_the_next(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *PAIR)
-    world.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness = harness_of(tmp_path, *PAIR)
+    harness.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
     broken.broken = "remove"
-    world.store.after = lambda _: world.life.end() if events_of(world, ev.StepFinished) else None
+    harness.store.after = lambda _: harness.life.end() if events_of(harness, ev.StepFinished) else None
     with suppress(Died, BaseExceptionGroup):
-        world.drive()
-    world.store.after = None
+        harness.drive()
+    harness.store.after = None
 
-    assert finished(world.drive()) == {"a": "done", "b": "done"}
+    assert finished(harness.drive()) == {"a": "done", "b": "done"}
 
 
 def test_a_transient_failure_waits_by_the_clock_and_is_tried_again(tmp_path: Path) -> None:
-    world = World(
+    harness = Harness(
         folder=tmp_path,
         plan=small_plan(step("a")),
         agent=WritingAgent(outcomes={f"a{n}": Outcome(failure="transient", message="429") for n in (1, 2)}),
     )
-    before = world.clock.now()
+    before = harness.clock.now()
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
-    assert world.clock.now() - before == 6.0
+    assert harness.clock.now() - before == 6.0
 
 
 def test_a_check_that_formats_the_tree_is_void_and_what_it_changed_is_restored(tmp_path: Path) -> None:
@@ -814,16 +818,16 @@ def test_a_check_that_formats_the_tree_is_void_and_what_it_changed_is_restored(t
             file.write_text("formatted\n")
         return Ended(exit_code=0, seconds=0.0)
 
-    world = World(folder=tmp_path, plan=small_plan(step("a", checks=("format", "check"))), script=format_all)
+    harness = Harness(folder=tmp_path, plan=small_plan(step("a", checks=("format", "check"))), script=format_all)
 
-    run = world.drive()
+    run = harness.drive()
 
     finished = run.finished[A]
     assert (finished.state, finished.is_proved, finished.checks_passed, finished.checks_total) == ("done", False, 1, 2)
     assert finished.void == ("format a",)
     assert any("changes the tree" in notice for notice in finished.notices)
-    [(landed, _)] = world.workspaces.log()
-    assert "formatted\n" not in world.workspaces.files(landed).values()
+    [(landed, _)] = harness.workspaces.log()
+    assert "formatted\n" not in harness.workspaces.files(landed).values()
 
 
 def test_what_a_check_drops_is_neither_landed_nor_in_the_way(tmp_path: Path) -> None:
@@ -832,30 +836,30 @@ def test_what_a_check_drops_is_neither_landed_nor_in_the_way(tmp_path: Path) -> 
         (job.cwd / "__pycache__" / f"{job.argv[-1].split()[0]}.pyc").write_text("x")
         return Ended(exit_code=0 if (job.cwd / "a.txt").exists() else 1, seconds=0.0)
 
-    world = World(folder=tmp_path, plan=small_plan(step("a", checks=("one", "two"))), script=drop)
+    harness = Harness(folder=tmp_path, plan=small_plan(step("a", checks=("one", "two"))), script=drop)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.finished[A].is_proved
-    [(landed, _)] = world.workspaces.log()
-    assert not [path for path in world.workspaces.files(landed) if "__pycache__" in path]
+    [(landed, _)] = harness.workspaces.log()
+    assert not [path for path in harness.workspaces.files(landed) if "__pycache__" in path]
 
 
 def test_a_driver_that_only_waits_says_once_what_for(tmp_path: Path) -> None:
-    world = World(folder=tmp_path, plan=small_plan(step("a")))
-    taken = Marks(status=Status.CLAIMED, assignee="somebody", claimed_at=write_iso(world.clock.now()))
+    harness = Harness(folder=tmp_path, plan=small_plan(step("a")))
+    taken = Marks(status=Status.CLAIMED, assignee="somebody", claimed_at=write_iso(harness.clock.now()))
     told: list[str] = []
 
     async def session() -> None:
-        await world.begin()
-        world.planfiles.write(world.plan.steps[0], taken)
+        await harness.begin()
+        harness.planfiles.write(harness.plan.steps[0], taken)
         heard = anyio.Event()
 
         def hear(reason: str) -> None:
             told.append(reason)
             heard.set()
 
-        driver = Driver(upkeep=Upkeep(kit=world.kit()), run_id=RUN, wait_told=hear)
+        driver = Driver(upkeep=Upkeep(services=harness.services()), run_id=RUN, wait_told=hear)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(driver.drive)
             with anyio.fail_after(30):
@@ -881,11 +885,11 @@ def test_steps_go_on_while_the_mark_of_another_waits_to_be_written(tmp_path: Pat
     async def begin(_: Assignment) -> None:
         at_work.set()
 
-    world = world_of(tmp_path, *PAIR, mode="parallel")
-    world.planfiles = SlowFiles(world.plan)
-    hooked(world)["a1"] = begin
+    harness = harness_of(tmp_path, *PAIR, mode="parallel")
+    harness.planfiles = SlowFiles(harness.plan)
+    hooked(harness)["a1"] = begin
 
-    run = world.drive()
+    run = harness.drive()
 
     assert waited == [True]
     assert state_of(run) == "done"
@@ -894,32 +898,32 @@ def test_steps_go_on_while_the_mark_of_another_waits_to_be_written(tmp_path: Pat
 # --- the run branch ---------------------------------------------------------------------------------------------
 
 
-def moving(world: World, move: Callable[[FakeWorkspaces], object]) -> Hook:
+def moving(harness: Harness, move: Callable[[FakeWorkspaces], object]) -> Hook:
     """An agent in whose time somebody does something to the run branch."""
 
     async def work(_: Assignment) -> None:
-        move(world.workspaces)
+        move(harness.workspaces)
 
     return work
 
 
-def landed_steps(world: World) -> list[StepId]:
-    return [step for _, step in world.workspaces.log()]
+def landed_steps(harness: Harness) -> list[StepId]:
+    return [step for _, step in harness.workspaces.log()]
 
 
 def test_a_branch_that_is_deleted_in_mid_run_is_restored_and_that_is_told(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["b1"] = moving(world, lambda git: git.move_branch(None))
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["b1"] = moving(harness, lambda git: git.move_branch(None))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
-    assert landed_steps(world) == [A, B]
+    assert landed_steps(harness) == [A, B]
     assert [(s.how, s.steps) for s in run.resettled] == [("restored", (A,))]
 
 
 def test_a_step_that_begins_while_the_branch_is_set_back_has_what_landed_before_it(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
+    harness = harness_of(tmp_path, *CHAIN)
     seen: list[str] = []
 
     class SetBack(FakeWorkspaces):
@@ -933,210 +937,210 @@ def test_a_step_that_begins_while_the_branch_is_set_back_has_what_landed_before_
         seen.append(file.read_text(encoding="utf-8"))
         file.write_text(f"{seen[-1]}{assignment.step}", encoding="utf-8")
 
-    world.workspaces = SetBack(tmp_path / "git", files={"README": ""}, plan_paths=["plan"])
-    hooked(world).update(a1=extend, b1=extend)
+    harness.workspaces = SetBack(tmp_path / "git", files={"README": ""}, plan_paths=["plan"])
+    hooked(harness).update(a1=extend, b1=extend)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert seen == ["", "a"]
     assert state_of(run) == "done"
-    assert landed_steps(world) == [A, B]
+    assert landed_steps(harness) == [A, B]
 
 
 def test_a_branch_that_is_set_back_after_the_last_landing_is_restored_before_the_run_ends(tmp_path: Path) -> None:
-    world = world_of(tmp_path, step("a"))
+    harness = harness_of(tmp_path, step("a"))
 
     class SetBack(FakeWorkspaces):
         async def remove(self, step: StepId) -> None:
             await super().remove(step)
             self.move_branch(self.first)
 
-    world.workspaces = SetBack(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness.workspaces = SetBack(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
-    assert landed_steps(world) == [A]
+    assert landed_steps(harness) == [A]
 
 
 def test_commits_that_appear_while_steps_are_in_work_are_asked_about(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["b1"] = moving(world, lambda git: git.commit_foreign("Mine"))
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["b1"] = moving(harness, lambda git: git.commit_foreign("Mine"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "parked"
     (gate,) = run.open_gates
     assert gate.opened.kind == "branch"
     assert gate.opened.person_only
     assert "Mine" in gate.opened.question
-    assert landed_steps(world) == [A]
+    assert landed_steps(harness) == [A]
 
 
 @pytest.mark.parametrize(("choice", "kept"), [("keep", True), ("restore", False)])
 def test_the_answer_about_foreign_commits_is_carried_out(tmp_path: Path, choice: str, kept: bool) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["b1"] = moving(world, lambda git: git.commit_foreign("Mine"))
-    (gate,) = world.drive().open_gates
-    world.say(Message(kind="answer", subject=gate.opened.gate, value=choice))
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["b1"] = moving(harness, lambda git: git.commit_foreign("Mine"))
+    (gate,) = harness.drive().open_gates
+    harness.send(Message(kind="answer", subject=gate.opened.gate, value=choice))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
-    assert landed_steps(world) == [A, B]
-    line = [world.workspaces.message(commit) for commit in world.workspaces.history()]
+    assert landed_steps(harness) == [A, B]
+    line = [harness.workspaces.message(commit) for commit in harness.workspaces.history()]
     assert ("Mine" in line) is kept
-    assert attempts(world) == ["a1", "b1"]
+    assert attempts(harness) == ["a1", "b1"]
 
 
 def test_a_stop_at_the_question_about_the_branch_ends_the_run_as_blocked(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    hooked(world)["b1"] = moving(world, lambda git: git.commit_foreign("Mine"))
-    (gate,) = world.drive().open_gates
-    world.say(Message(kind="answer", subject=gate.opened.gate, value="stop"))
+    harness = harness_of(tmp_path, *CHAIN)
+    hooked(harness)["b1"] = moving(harness, lambda git: git.commit_foreign("Mine"))
+    (gate,) = harness.drive().open_gates
+    harness.send(Message(kind="answer", subject=gate.opened.gate, value="stop"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "blocked"
-    assert landed_steps(world) == [A]
+    assert landed_steps(harness) == [A]
 
 
 def test_what_a_person_commits_while_nothing_is_at_work_becomes_the_head_and_is_named(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    anyio.run(world.begin)
-    world.workspaces.commit_foreign("Mine")
+    harness = harness_of(tmp_path, *CHAIN)
+    anyio.run(harness.begin)
+    harness.workspaces.commit_foreign("Mine")
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
     assert [(s.how, s.commits[0].split(" ", 1)[1]) for s in run.resettled] == [("kept", "Mine")]
-    assert landed_steps(world) == [A, B]
+    assert landed_steps(harness) == [A, B]
 
 
 def test_what_a_person_commits_while_the_run_is_parked_becomes_the_head_and_is_named(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN, autonomy="verbose")
-    world.drive()
-    world.workspaces.commit_foreign("Mine")
-    world.say(Message(kind="answer", subject="approve-a", value="approve"))
+    harness = harness_of(tmp_path, *CHAIN, autonomy="verbose")
+    harness.drive()
+    harness.workspaces.commit_foreign("Mine")
+    harness.send(Message(kind="answer", subject="approve-a", value="approve"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert [(s.how, s.commits[0].split(" ", 1)[1]) for s in run.resettled] == [("kept", "Mine")]
     assert [g.opened.gate for g in run.open_gates] == ["approve-b"]
-    assert landed_steps(world) == [A]
+    assert landed_steps(harness) == [A]
 
 
 def test_what_an_agent_commits_before_the_run_is_parked_is_asked_about(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN, autonomy="verbose")
-    hooked(world)["a1"] = moving(world, lambda git: git.commit_foreign("Theirs"))
+    harness = harness_of(tmp_path, *CHAIN, autonomy="verbose")
+    hooked(harness)["a1"] = moving(harness, lambda git: git.commit_foreign("Theirs"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert {g.opened.kind for g in run.open_gates} == {"approve", "branch"}
-    assert landed_steps(world) == []
+    assert landed_steps(harness) == []
 
 
 def test_what_is_committed_after_a_driver_died_at_work_is_asked_about(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN, autonomy="verbose")
-    world.drive()
-    world.say(Message(kind="answer", subject="approve-a", value="revise", comment="shorter"))
+    harness = harness_of(tmp_path, *CHAIN, autonomy="verbose")
+    harness.drive()
+    harness.send(Message(kind="answer", subject="approve-a", value="revise", comment="shorter"))
 
     async def die(_: Assignment) -> None:
         raise Died
 
-    hooked(world)["a2"] = die
+    hooked(harness)["a2"] = die
     with suppress(Died, BaseExceptionGroup):
-        world.drive()
-    world.workspaces.commit_foreign("Mine")
-    hooked(world).clear()
+        harness.drive()
+    harness.workspaces.commit_foreign("Mine")
+    hooked(harness).clear()
 
-    run = world.drive()
+    run = harness.drive()
 
     assert [g.opened.kind for g in run.open_gates] == ["branch"]
 
 
 def test_landings_that_an_older_copy_of_the_journal_does_not_know_are_not_made_again(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    world.drive()
-    again = world_of(tmp_path / "older", *CHAIN)
-    again.workspaces = world.workspaces
+    harness = harness_of(tmp_path, *CHAIN)
+    harness.drive()
+    again = harness_of(tmp_path / "older", *CHAIN)
+    again.workspaces = harness.workspaces
 
     run = again.drive()
 
     assert [gate.opened.kind for gate in run.open_gates] == ["accept"]  # what proved them is not known any more
     assert finished(run) == {"a": "done", "b": "done"}
     assert attempts(again) == []
-    assert landed_steps(world) == [A, B]
+    assert landed_steps(harness) == [A, B]
 
 
-def die_before_recording_a_landing(world: World) -> None:
+def die_before_recording_a_landing(harness: Harness) -> None:
     """The driver dies after git has moved the branch and before the journal says so."""
-    appended = world.store.before
+    appended = harness.store.before
 
     class Striking(FakeWorkspaces):
         async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
             landing = await super().land(step, commit, head=head)
-            world.store.before = lambda count: world.life.end()
+            harness.store.before = lambda count: harness.life.end()
             return landing
 
-    world.workspaces = Striking(world.folder / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness.workspaces = Striking(harness.folder / "git", files={"README": "hello\n"}, plan_paths=["plan"])
     with contextlib.suppress(Died, BaseExceptionGroup):
-        world.drive()
-    world.store.before = appended
+        harness.drive()
+    harness.store.before = appended
 
 
 @pytest.mark.parametrize("kind", ["skip", "cancel", "retry"])
 def test_a_landing_that_only_git_knows_is_recorded_before_what_a_person_wants(tmp_path: Path, kind: str) -> None:
-    world = world_of(tmp_path, step("a"))
-    die_before_recording_a_landing(world)
-    assert landed_steps(world) == [A]
-    assert events_of(world, ev.StepLanded) == []
-    world.say(Message(kind=kind, subject="" if kind == "cancel" else A))
+    harness = harness_of(tmp_path, step("a"))
+    die_before_recording_a_landing(harness)
+    assert landed_steps(harness) == [A]
+    assert events_of(harness, ev.StepLanded) == []
+    harness.send(Message(kind=kind, subject="" if kind == "cancel" else A))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.finished[A].state == "done"
-    assert run.finished[A].commit == world.workspaces.log()[0][0]
-    assert landed_steps(world) == [A]
+    assert run.finished[A].commit == harness.workspaces.log()[0][0]
+    assert landed_steps(harness) == [A]
 
 
 # --- other runs of the plan -------------------------------------------------------------------------------------
 
 
-def add_other_run(world: World, *, live: bool) -> None:
+def add_other_run(harness: Harness, *, live: bool) -> None:
     """Another run has landed step a on a branch of its own, and the plan's file says so."""
     other = RunId("run-2")
-    anyio.run(world.begin)
-    begun = [r.event for r in world.store.read(Stream(RUN))]
+    anyio.run(harness.begin)
+    begun = [r.event for r in harness.store.read(Stream(RUN))]
     landed = ev.StepFinished(step=A, state=StepEnd.DONE, commit=Commit("elsewhere"))
-    anyio.run(world.store.append, {Stream(other): Addition(events=[*begun, landed], expected=0)})
-    world.planfiles.write(world.plan.by_id[A], Marks(status=Status.DONE))
+    anyio.run(harness.store.append, {Stream(other): Addition(events=[*begun, landed], expected=0)})
+    harness.planfiles.write(harness.plan.by_id[A], Marks(status=Status.DONE))
     if live:
-        world.roster.join(other)
+        harness.roster.join(other)
 
 
 def test_a_step_that_another_live_run_has_landed_elsewhere_meets_no_need(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    add_other_run(world, live=True)
+    harness = harness_of(tmp_path, *CHAIN)
+    add_other_run(harness, live=True)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "blocked"
     assert run.ended is not None
     assert "another run has landed it on drumline/demo-run-1" in run.ended.reason
-    assert attempts(world) == []
+    assert attempts(harness) == []
     assert not run.declared
 
 
 def test_what_a_run_that_is_over_has_landed_counts_as_the_files_say(tmp_path: Path) -> None:
-    world = world_of(tmp_path, *CHAIN)
-    add_other_run(world, live=False)
+    harness = harness_of(tmp_path, *CHAIN)
+    add_other_run(harness, live=False)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert state_of(run) == "done"
     assert run.declared == {A}
-    assert attempts(world) == ["b1"]
+    assert attempts(harness) == ["b1"]
 
 
 def test_a_run_says_that_it_waits_for_what_a_dead_driver_started_and_that_cannot_be_ended(tmp_path: Path) -> None:
@@ -1146,15 +1150,15 @@ def test_a_run_says_that_it_waits_for_what_a_dead_driver_started_and_that_cannot
             return len(told) > 0 and super().evict(driver)
 
     told: list[str] = []
-    world = World(folder=tmp_path, plan=small_plan(step("a")))
-    world.roster = Stuck()
+    harness = Harness(folder=tmp_path, plan=small_plan(step("a")))
+    harness.roster = Stuck()
 
     async def session() -> RunState:
-        await world.begin()
-        dead = world.roster.join(RUN)
-        world.store.take(RUN, StepId("a"), dead)
-        world.roster.die(dead)
-        return await Driver(upkeep=Upkeep(kit=world.kit()), run_id=RUN, wait_told=told.append).drive()
+        await harness.begin()
+        dead = harness.roster.join(RUN)
+        harness.store.take(RUN, StepId("a"), dead)
+        harness.roster.die(dead)
+        return await Driver(upkeep=Upkeep(services=harness.services()), run_id=RUN, wait_told=told.append).drive()
 
     run = anyio.run(session)
 

@@ -16,11 +16,11 @@ from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
-from drumline.engine.kit import Price, know_no_price
 from drumline.engine.nodes.agent import Terms, ask_agent
 from drumline.engine.nodes.answers import EXTRACTION
 from drumline.engine.nodes.llm import PASSING, ask_model
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.services import Price, know_no_price
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment
 from drumline.ports.agents import Outcome as Concluded

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import anyio.lowlevel
 import pytest
-from tests.integration.flowworlds import FlowWorld
-from tests.integration.worlds import RUN
+from tests.integration.flow_harness import FlowHarness
+from tests.integration.harness import RUN
 from tests.unit.flows import each, end, flow, name, script
 
 from drumline.core.flow.events import NodeEnded, NodeLost, NodeStarted
@@ -66,25 +66,25 @@ def everything() -> dict[str, Flow]:
     return {"main": main, "child": child, "asking": asking}
 
 
-def build(folder: Path) -> FlowWorld:
+def build(folder: Path) -> FlowHarness:
     """A world of everything."""
-    return FlowWorld(folder=folder, flows=everything(), act=act)
+    return FlowHarness(folder=folder, flows=everything(), act=act)
 
 
-def answer(world: FlowWorld, run: RunState) -> None:
+def answer(harness: FlowHarness, run: RunState) -> None:
     """Send the walk back once, then let it pass; say yes to the rest."""
     for gate in run.open_gates:
         asked = {"review": "again", "review#2": "on"}.get(gate.opened.gate, "yes")
-        world.say(Message(kind="answer", subject=gate.opened.gate, value=asked))
+        harness.send(Message(kind="answer", subject=gate.opened.gate, value=asked))
 
 
-def drive_answering(world: FlowWorld) -> RunState:
+def drive_answering(harness: FlowHarness) -> RunState:
     """Drive and answer until the run has ended."""
     for _ in range(20):
-        run = world.drive_through()
+        run = harness.drive_through()
         if run.ended is not None:
             return run
-        answer(world, run)
+        answer(harness, run)
     raise AssertionError("the run does not end")
 
 
@@ -92,44 +92,44 @@ OUTPUT = '["first#1","left#1","right#1","both#1","first#2","left#2","right#2","b
 APPENDS = 23
 
 
-def assert_as_if_nothing_happened(world: FlowWorld, run: RunState) -> None:
+def assert_as_if_nothing_happened(harness: FlowHarness, run: RunState) -> None:
     """It ended at its end with the output of every node, and no visit was concluded twice."""
     assert run.ended is not None
-    assert (run.ended.state, world.end.output) == ("done", OUTPUT)
-    ended = [r.event for r in world.store.read(Stream(RUN, FLOW)) if isinstance(r.event, NodeEnded)]
+    assert (run.ended.state, harness.end.output) == ("done", OUTPUT)
+    ended = [r.event for r in harness.store.read(Stream(RUN, FLOW)) if isinstance(r.event, NodeEnded)]
     keys = [(event.scope, event.node, event.visit) for event in ended]
     assert len(keys) == len(set(keys))
     assert set(run.gates) == {"review", "review#2", "helped#1/sure"}
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
-    world = build(tmp_path)
+    harness = build(tmp_path)
 
-    run = drive_answering(world)
+    run = drive_answering(harness)
 
-    assert_as_if_nothing_happened(world, run)
-    assert world.store.appends == APPENDS
+    assert_as_if_nothing_happened(harness, run)
+    assert harness.store.appends == APPENDS
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("nth", range(1, APPENDS + 1))
 def test_a_flow_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
-    world = build(tmp_path)
-    world.die_at(nth, when=when)
+    harness = build(tmp_path)
+    harness.die_at(nth, when=when)
 
-    run = drive_answering(world)
+    run = drive_answering(harness)
 
-    assert_as_if_nothing_happened(world, run)
+    assert_as_if_nothing_happened(harness, run)
 
 
 def test_a_visit_that_was_lost_is_closed_and_begun_again(tmp_path: Path) -> None:
-    world = FlowWorld(folder=tmp_path, flows={"main": plain(script("a", "b"), script("b", "end"), end())}, act=act)
-    world.die_at(3, when="before")
+    harness = FlowHarness(folder=tmp_path, flows={"main": plain(script("a", "b"), script("b", "end"), end())}, act=act)
+    harness.die_at(3, when="before")
 
-    world.drive_through()
+    harness.drive_through()
 
-    kinds = [(type(r.event), getattr(r.event, "node", "")) for r in world.store.read(Stream(RUN, FLOW))]
+    kinds = [(type(r.event), getattr(r.event, "node", "")) for r in harness.store.read(Stream(RUN, FLOW))]
     assert kinds.count((NodeLost, "a")) == 1
     assert kinds.count((NodeStarted, "a")) == 2
     assert kinds.count((NodeStarted, "b")) == 1
@@ -137,27 +137,27 @@ def test_a_visit_that_was_lost_is_closed_and_begun_again(tmp_path: Path) -> None
 
 def test_a_fan_out_resumes_with_only_its_unfinished_branch(tmp_path: Path) -> None:
     flows = {"main": plain(script("s", "a b"), script("a", "end"), script("b", "end"), end())}
-    world = FlowWorld(folder=tmp_path, flows=flows, act=act, pauses={"b#1": 50})
-    world.die_at(5, when="before")
+    harness = FlowHarness(folder=tmp_path, flows=flows, act=act, pauses={"b#1": 50})
+    harness.die_at(5, when="before")
 
-    run = world.drive_through()
+    run = harness.drive_through()
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert world.concluded["a#1"] == 1
-    assert world.concluded["b#1"] == 2  # done, but its end was not recorded
+    assert harness.concluded["a#1"] == 1
+    assert harness.concluded["b#1"] == 2  # done, but its end was not recorded
 
 
 def test_an_answer_that_is_no_option_follows_on_other(tmp_path: Path) -> None:
     node = replace(ask("q", yes="good"), on_other=NodeId("other"), state_updates={"said": "{{choice}}"})
-    world = FlowWorld(folder=tmp_path, flows={"main": plain(node, end("good"), end("other", "{{said}}"))}, act=act)
-    world.drive()
-    world.say(Message(kind="answer", subject="q", value="not so fast"))
+    harness = FlowHarness(folder=tmp_path, flows={"main": plain(node, end("good"), end("other", "{{said}}"))}, act=act)
+    harness.drive()
+    harness.send(Message(kind="answer", subject="q", value="not so fast"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
-    assert world.end.output == "not so fast"
+    assert harness.end.output == "not so fast"
 
 
 def test_an_input_that_breaks_its_rule_is_not_taken(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def test_an_input_that_breaks_its_rule_is_not_taken(tmp_path: Path) -> None:
         next=name("end"),
         state_updates={"who": "{{input}}"},
     )
-    world = FlowWorld(folder=tmp_path, flows={"main": plain(node, end(output="{{who}}"))}, act=act)
-    parked = world.drive()
-    world.say(Message(kind="answer", subject="who", value="me"))
+    harness = FlowHarness(folder=tmp_path, flows={"main": plain(node, end(output="{{who}}"))}, act=act)
+    parked = harness.drive()
+    harness.send(Message(kind="answer", subject="who", value="me"))
 
-    still = world.drive()
+    still = harness.drive()
 
     assert parked.parked
     assert still.parked
@@ -181,9 +181,9 @@ def test_an_input_that_breaks_its_rule_is_not_taken(tmp_path: Path) -> None:
 
 def test_a_question_whose_references_lead_nowhere_fails_the_walk(tmp_path: Path) -> None:
     node = replace(ask("q", yes="end"), question="{{nobody}}?")
-    world = FlowWorld(folder=tmp_path, flows={"main": plain(node, end())}, act=act)
+    harness = FlowHarness(folder=tmp_path, flows={"main": plain(node, end())}, act=act)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
     assert run.ended.state == "failed"
@@ -194,18 +194,18 @@ def test_questions_of_a_map_are_put_in_the_order_of_its_items(tmp_path: Path) ->
     child = plain(ask("sure", yes="over"), end("over"))
     item = AgentNode(id=NodeId("one"), agent="child", prompt="{{item}}")
     main = plain(each("many", "{{items}}", branch="one", to="end"), item, end())
-    world = FlowWorld(folder=tmp_path, flows={"main": main, "child": child}, act=act)
+    harness = FlowHarness(folder=tmp_path, flows={"main": main, "child": child}, act=act)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert list(run.gates) == ["many#1[0]/one#1/sure", "many#1[1]/one#1/sure"]
 
 
 def test_a_flow_that_calls_itself_stops_at_the_cap(tmp_path: Path) -> None:
     flows = {"main": plain(call("again", "main", "end"), end())}
-    world = FlowWorld(folder=tmp_path, flows=flows, act=act)
+    harness = FlowHarness(folder=tmp_path, flows=flows, act=act)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
     assert run.ended.state == "failed"
@@ -213,11 +213,11 @@ def test_a_flow_that_calls_itself_stops_at_the_cap(tmp_path: Path) -> None:
 
 
 def test_a_cancelled_run_is_over_and_its_nodes_are_given_back(tmp_path: Path) -> None:
-    world = FlowWorld(folder=tmp_path, flows={"main": plain(ask("q", yes="end"), end())}, act=act)
-    world.drive()
-    world.say(Message(kind="cancel", comment="enough"))
+    harness = FlowHarness(folder=tmp_path, flows={"main": plain(ask("q", yes="end"), end())}, act=act)
+    harness.drive()
+    harness.send(Message(kind="cancel", comment="enough"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
     assert (run.ended.state, run.ended.reason) == ("cancelled", "enough")
@@ -226,14 +226,14 @@ def test_a_cancelled_run_is_over_and_its_nodes_are_given_back(tmp_path: Path) ->
 def test_a_cancelled_run_goes_on_where_it_was_once_it_is_resumed(tmp_path: Path) -> None:
     child = plain(ask("sure", yes="end"), end())
     flows = {"main": plain(call("one", "child", "end"), end()), "child": child}
-    world = FlowWorld(folder=tmp_path, flows=flows, act=act)
-    world.drive()
-    world.say(Message(kind="cancel", comment="enough"))
-    cancelled = world.drive()
-    parked = world.drive().parked
-    world.say(Message(kind="answer", subject="one#1/sure", value="yes"))
+    harness = FlowHarness(folder=tmp_path, flows=flows, act=act)
+    harness.drive()
+    harness.send(Message(kind="cancel", comment="enough"))
+    cancelled = harness.drive()
+    parked = harness.drive().parked
+    harness.send(Message(kind="answer", subject="one#1/sure", value="yes"))
 
-    done = world.drive()
+    done = harness.drive()
 
     assert cancelled.ended is not None
     assert parked
@@ -250,15 +250,15 @@ def test_a_called_flow_inherits_variables(tmp_path: Path) -> None:
 
     child = plain(script("work", "over"), end("over"))
     flows = {"main": plain(call("sub", "child", "end"), end()), "child": child}
-    world = FlowWorld(folder=tmp_path, flows=flows, act=note, variables={"project": "here"})
+    harness = FlowHarness(folder=tmp_path, flows=flows, act=note, variables={"project": "here"})
 
-    world.drive()
+    harness.drive()
 
     assert seen == [{"project": "here"}]
 
 
 @dataclass(kw_only=True)
-class UnevenWorld(FlowWorld):
+class UnevenHarness(FlowHarness):
     """A world in which visits for the first item take one turn, and those for the others `later` turns."""
 
     later: int
@@ -279,10 +279,10 @@ class UnevenWorld(FlowWorld):
 def test_branches_that_come_back_while_a_move_is_recorded_are_not_forgotten(tmp_path: Path, later: int) -> None:
     items = ["a", "b", "c", "d", "e"]
     main = flow(each("many", "{{items}}", branch="one", cap=3), script("one"), end(), state={"items": items}).flow
-    world = UnevenWorld(folder=tmp_path, flows={"main": main}, act=act, later=later)
+    harness = UnevenHarness(folder=tmp_path, flows={"main": main}, act=act, later=later)
 
-    run = world.drive_through()
+    run = harness.drive_through()
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert sum(world.concluded.values()) == len(items)
+    assert sum(harness.concluded.values()) == len(items)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.flowland import flow_user, work_files, write_files
-from tests.acceptance.userland import Ran, User
+from tests.acceptance.cli_flows import flow_user, work_files, write_files
+from tests.acceptance.cli_user import Ran, User
 
 import drumline
 

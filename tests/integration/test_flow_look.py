@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, wait_for
-from tests.integration.flowworlds import FlowWorld
+from tests.acceptance.cli_user import User, leaving_nothing, wait_for
+from tests.integration.flow_harness import FlowHarness
+from tests.integration.harness import RUN, Died
 from tests.integration.test_flow_driver import answer, build
-from tests.integration.worlds import RUN, Died
 
 from drumline.app.look import Watcher
 from drumline.core.flow.model import Flow
@@ -54,29 +54,31 @@ nodes:
 }
 
 
-def watch(world: FlowWorld) -> Watcher:
+def watch(harness: FlowHarness) -> Watcher:
     """A watcher of the world's run."""
 
     def recall(path: str, digest: str) -> Flow:
-        return world.flows[path]
+        return harness.flows[path]
 
-    return Watcher(store=world.store, roster=world.roster, planfiles=None, run=RUN, stale_after=3600.0, recall=recall)
+    return Watcher(
+        store=harness.store, roster=harness.roster, planfiles=None, run=RUN, stale_after=3600.0, recall=recall
+    )
 
 
 # --- on fakes ---------------------------------------------------------------------------------------------------
 
 
 def test_looking_piece_by_piece_shows_the_same_as_looking_once(tmp_path: Path) -> None:
-    world = build(tmp_path)
-    often = watch(world)
+    harness = build(tmp_path)
+    often = watch(harness)
     for _ in range(20):
-        run = world.drive()
+        run = harness.drive()
         often.look(0.0)
         if run.ended is not None:
             break
-        answer(world, run)
+        answer(harness, run)
 
-    once = watch(world).look(5.0)
+    once = watch(harness).look(5.0)
 
     again = often.look(5.0)
     assert run_state(once) == "done"
@@ -99,11 +101,11 @@ class Listening(MemoryStore):
 
 
 def test_a_look_reads_only_what_is_new(tmp_path: Path) -> None:
-    world = build(tmp_path)
-    world.store = store = Listening()
-    world.drive()
+    harness = build(tmp_path)
+    harness.store = store = Listening()
+    harness.drive()
     store.asked.clear()
-    watcher = watch(world)
+    watcher = watch(harness)
     watcher.look(0.0)
 
     watcher.look(1.0)
@@ -113,10 +115,10 @@ def test_a_look_reads_only_what_is_new(tmp_path: Path) -> None:
 
 
 def test_the_values_are_those_of_the_journal(tmp_path: Path) -> None:
-    world = build(tmp_path)
-    world.drive()
+    harness = build(tmp_path)
+    harness.drive()
 
-    snapshot = watch(world).look(0.0)
+    snapshot = watch(harness).look(0.0)
 
     root = snapshot.walks[FLOW].root
     assert root is not None
@@ -126,22 +128,22 @@ def test_the_values_are_those_of_the_journal(tmp_path: Path) -> None:
 
 
 def test_a_visit_left_open_by_a_dead_driver_is_lost_until_somebody_resumes(tmp_path: Path) -> None:
-    world = build(tmp_path)
-    world.die_at(3, when="before")
+    harness = build(tmp_path)
+    harness.die_at(3, when="before")
     with pytest.raises((Died, BaseExceptionGroup)):
-        world.drive()
+        harness.drive()
 
-    found = why(watch(world).look(0.0), "first")
+    found = why(watch(harness).look(0.0), "first")
 
     assert (found.state, found.hint) == ("lost", f"drumline resume {RUN}")
 
 
 def test_an_answer_in_the_inbox_is_seen_before_anybody_folds_it_in(tmp_path: Path) -> None:
-    world = build(tmp_path)
-    world.drive()
-    world.say(Message(kind="answer", subject="review", value="on"))
+    harness = build(tmp_path)
+    harness.drive()
+    harness.send(Message(kind="answer", subject="review", value="on"))
 
-    snapshot = watch(world).look(0.0)
+    snapshot = watch(harness).look(0.0)
 
     assert snapshot.answers == {"review": "on"}
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from tests.integration.harness import RUN, Harness, WritingAgent
 from tests.integration.test_samples import FORMATS, SAMPLES, open_sample
-from tests.integration.worlds import RUN, World, WritingAgent
 from tests.samples.shape import Sample
 
 from drumline.core.events import StepLanded
@@ -26,7 +26,7 @@ def pass_all(job: Job) -> Ended:
 
 
 @dataclass(kw_only=True)
-class FiledWorld(World):
+class FiledHarness(Harness):
     """A world whose plan is a file on disk."""
 
     files: PlanFiles
@@ -37,34 +37,34 @@ class FiledWorld(World):
         return self.files
 
 
-def build(folder: Path, format: str) -> FiledWorld:
+def build(folder: Path, format: str) -> FiledHarness:
     """A plan of three tasks, one after the other."""
     name = next(iter(SAMPLES[format].values())).name
     text = import_module(f"tests.samples.{format}").many(3)
     file, files = open_sample(folder / "repo", Sample(text=text, steps="", name=name), format=format)
     plan = files.read().plan
     assert len(plan.steps) == 3
-    world = FiledWorld(folder=folder, plan=plan, files=files, file=file, agent=WritingAgent(), script=pass_all)
-    world.mode, world.require = "sequential", "none"  # these plans have no checks
-    return world
+    harness = FiledHarness(folder=folder, plan=plan, files=files, file=file, agent=WritingAgent(), script=pass_all)
+    harness.mode, harness.require = "sequential", "none"  # these plans have no checks
+    return harness
 
 
-def end(world: FiledWorld) -> dict[str, bytes]:
+def end(harness: FiledHarness) -> dict[str, bytes]:
     """Drive to the end, through a death if one is due; the files of the plan then."""
-    run = world.drive_through()
+    run = harness.drive_through()
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert sum(isinstance(recorded.event, StepLanded) for recorded in world.store.tail(RUN)) == 3
-    assert {marks.status for marks in world.files.read().marks.values()} == {Status.DONE}
-    return {path.name: path.read_bytes() for path in world.file.parent.iterdir() if path.is_file()}
+    assert sum(isinstance(recorded.event, StepLanded) for recorded in harness.store.tail(RUN)) == 3
+    assert {marks.status for marks in harness.files.read().marks.values()} == {Status.DONE}
+    return {path.name: path.read_bytes() for path in harness.file.parent.iterdir() if path.is_file()}
 
 
 def strike(folder: Path, format: str, *, first: int, stride: int) -> None:
-    world = build(folder / "whole", format)
-    whole = end(world)
-    appends = world.store.appends
-    assert whole[world.file.name] != b""
+    harness = build(folder / "whole", format)
+    whole = end(harness)
+    appends = harness.store.appends
+    assert whole[harness.file.name] != b""
     for nth in range(first, appends + 1, stride):
         for when in ("before", "after"):
             struck = build(folder / f"{nth}-{when}", format)

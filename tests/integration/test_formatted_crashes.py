@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.integration.worlds import RUN, World, small_plan, step
+from tests.integration.harness import RUN, Harness, small_plan, step
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.ports.processes import Ended, Job
 from drumline.record import replace
 
@@ -27,32 +27,32 @@ def play(job: Job) -> Ended:
     return Ended(exit_code=0 if file.exists() and file.read_text() == "A\n" else 1, seconds=0.0)
 
 
-def build(folder: Path) -> World:
+def build(folder: Path) -> Harness:
     """One step whose work is formatted before it is judged."""
     own = step("a")
     plan = small_plan(replace(own, checks=(*own.checks, FORMAT)))
-    return World(folder=folder, plan=plan, mode="sequential", script=play)
+    return Harness(folder=folder, plan=plan, mode="sequential", script=play)
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
-    world = build(tmp_path)
+    harness = build(tmp_path)
 
-    world.drive()
+    harness.drive()
 
-    assert world.store.appends == APPENDS
+    assert harness.store.appends == APPENDS
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("nth", range(1, APPENDS + 1))
 def test_work_that_is_formatted_lands_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
-    world = build(tmp_path)
-    world.die_at(nth, when=when)
+    harness = build(tmp_path)
+    harness.die_at(nth, when=when)
 
-    run = world.drive_through()
+    run = harness.drive_through()
 
-    tip = world.workspaces.log()[-1][0]
+    tip = harness.workspaces.log()[-1][0]
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert world.workspaces.files(tip) == {"README": "hello\n", "a.txt": "A\n"}
+    assert harness.workspaces.files(tip) == {"README": "hello\n", "a.txt": "A\n"}
     assert run.finished[StepId("a")].fixes == 0
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)

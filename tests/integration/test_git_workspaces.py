@@ -39,7 +39,7 @@ def git(where: Path, *args: str) -> str:
     return subprocess.run(["git", *args], cwd=where, check=True, capture_output=True, text=True).stdout.strip()
 
 
-class Site:
+class Project:
     """A repository of a user without any git configuration, and the workspaces of one run in it."""
 
     def __init__(self, folder: Path) -> None:
@@ -68,29 +68,29 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for key in [key for key in os.environ if key.startswith("GIT_")]:
         monkeypatch.delenv(key)
     (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    return Site(tmp_path)
+    return Project(tmp_path)
 
 
-async def land(site: Site, step: StepId, files: dict[str, str]) -> Commit:
+async def land(project: Project, step: StepId, files: dict[str, str]) -> Commit:
     """Work on a step from the first commit and land it."""
-    spaces = site.open()
-    await spaces.start(site.base)
-    await spaces.prepare(step, site.base)
+    spaces = project.open()
+    await spaces.start(project.base)
+    await spaces.prepare(step, project.base)
     for path, text in files.items():
         (spaces.path(step) / path).write_text(text)
-    tree = await spaces.snapshot(step, base=site.base)
-    commit = await spaces.commit(step, tree, base=site.base, message=f"Do {step}")
-    landing = await spaces.land(step, commit, head=site.base)
+    tree = await spaces.snapshot(step, base=project.base)
+    commit = await spaces.commit(step, tree, base=project.base, message=f"Do {step}")
+    landing = await spaces.land(step, commit, head=project.base)
     if landing.behind is not None:
         merge = await spaces.merge(commit, landing.behind)
         moved = await spaces.commit(step, merge.tree, base=landing.behind, message=f"Do {step}")
-        landing = await spaces.land(step, moved, head=site.base)
+        landing = await spaces.land(step, moved, head=project.base)
     assert landing.commit is not None
     return landing.commit
 
@@ -126,10 +126,10 @@ anyio.run(main)
 
 
 def start_lander(
-    site: Site, steps: Sequence[str], *, root: Path | None = None, env: Mapping[str, str] | None = None
+    project: Project, steps: Sequence[str], *, root: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """Start a process that works on `steps` from the first commit and lands them."""
-    argv = [sys.executable, "-c", LANDER, str(site.top), str(root or site.root), BRANCH, site.base, *steps]
+    argv = [sys.executable, "-c", LANDER, str(project.top), str(root or project.root), BRANCH, project.base, *steps]
     return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=env)
 
 
@@ -137,11 +137,11 @@ def start_lander(
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_the_users_checkout_branch_and_uncommitted_work_stay_untouched(site: Site, linked: bool) -> None:
-    top = site.top
+def test_the_users_checkout_branch_and_uncommitted_work_stay_untouched(project: Project, linked: bool) -> None:
+    top = project.top
     if linked:
-        top = site.top.with_name("linked")
-        git(site.top, "worktree", "add", "-q", "-b", "mine", str(top))
+        top = project.top.with_name("linked")
+        git(project.top, "worktree", "add", "-q", "-b", "mine", str(top))
     (top / "a.txt").write_text("half done")
     (top / "staged").write_text("x")
     git(top, "add", "staged")
@@ -149,83 +149,83 @@ def test_the_users_checkout_branch_and_uncommitted_work_stay_untouched(site: Sit
     before = (git(top, "status", "--porcelain", "--branch"), git(top, "diff", "HEAD"))
 
     async def body() -> None:
-        spaces = site.open(top)
-        await spaces.start(site.base)
-        await spaces.prepare(A, site.base)
+        spaces = project.open(top)
+        await spaces.start(project.base)
+        await spaces.prepare(A, project.base)
         (spaces.path(A) / "a.txt").write_text("by the agent")
-        tree = await spaces.snapshot(A, base=site.base)
-        commit = await spaces.commit(A, tree, base=site.base, message="x")
-        await spaces.land(A, commit, head=site.base)
+        tree = await spaces.snapshot(A, base=project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="x")
+        await spaces.land(A, commit, head=project.base)
         await spaces.remove(A)
 
-        assert list(await spaces.changed(site.base, tree)) == ["a.txt"]
+        assert list(await spaces.changed(project.base, tree)) == ["a.txt"]
 
     anyio.run(body)
 
     assert (git(top, "status", "--porcelain", "--branch"), git(top, "diff", "HEAD")) == before
 
 
-def test_no_hook_runs(site: Site) -> None:
-    hooks = site.top / ".git" / "hooks"
+def test_no_hook_runs(project: Project) -> None:
+    hooks = project.top / ".git" / "hooks"
     hooks.mkdir(exist_ok=True)
     for name in ("pre-commit", "commit-msg", "post-checkout", "reference-transaction", "post-index-change"):
         (hooks / name).write_text("#!/bin/sh\ntouch hook-ran\nexit 1\n")
         (hooks / name).chmod(0o755)
 
-    anyio.run(land, site, A, {"new": "1"})
+    anyio.run(land, project, A, {"new": "1"})
 
-    assert list(site.top.parent.rglob("hook-ran")) == []
-
-
-def test_nothing_is_signed_even_if_the_user_signs(site: Site) -> None:
-    git(site.top, "config", "commit.gpgSign", "true")
-    git(site.top, "config", "gpg.program", "false")
-
-    commit = anyio.run(land, site, A, {"new": "1"})
-
-    assert "gpgsig" not in git(site.top, "cat-file", "commit", commit)
+    assert list(project.top.parent.rglob("hook-ran")) == []
 
 
-def test_without_a_configured_identity_ours_is_used(site: Site) -> None:
-    git(site.top, "config", "user.useConfigOnly", "true")
+def test_nothing_is_signed_even_if_the_user_signs(project: Project) -> None:
+    git(project.top, "config", "commit.gpgSign", "true")
+    git(project.top, "config", "gpg.program", "false")
 
-    commit = anyio.run(land, site, A, {"new": "1"})
+    commit = anyio.run(land, project, A, {"new": "1"})
+
+    assert "gpgsig" not in git(project.top, "cat-file", "commit", commit)
+
+
+def test_without_a_configured_identity_ours_is_used(project: Project) -> None:
+    git(project.top, "config", "user.useConfigOnly", "true")
+
+    commit = anyio.run(land, project, A, {"new": "1"})
 
     who = "Drumline <drumline@localhost>"
-    assert git(site.top, "log", "-1", "--format=%an <%ae>|%cn <%ce>", commit) == f"{who}|{who}"
+    assert git(project.top, "log", "-1", "--format=%an <%ae>|%cn <%ce>", commit) == f"{who}|{who}"
 
 
 @pytest.mark.parametrize(("name", "email"), [("...", "x@example.org"), ("", "x@example.org"), ("Ada", "")])
-def test_an_unusable_identity_does_not_stop_a_run(site: Site, name: str, email: str) -> None:
-    git(site.top, "config", "user.name", name)
-    git(site.top, "config", "user.email", email)
+def test_an_unusable_identity_does_not_stop_a_run(project: Project, name: str, email: str) -> None:
+    git(project.top, "config", "user.name", name)
+    git(project.top, "config", "user.email", email)
 
-    commit = anyio.run(land, site, A, {"new": "1"})
+    commit = anyio.run(land, project, A, {"new": "1"})
 
-    assert git(site.top, "log", "-1", "--format=%an", commit) == "Drumline"
+    assert git(project.top, "log", "-1", "--format=%an", commit) == "Drumline"
 
 
-def test_the_users_identity_is_used_also_on_a_head_that_has_moved(site: Site) -> None:
-    git(site.top, "config", "user.name", "Ada L")
-    git(site.top, "config", "user.email", "ada@example.org")
+def test_the_users_identity_is_used_also_on_a_head_that_has_moved(project: Project) -> None:
+    git(project.top, "config", "user.name", "Ada L")
+    git(project.top, "config", "user.email", "ada@example.org")
 
-    anyio.run(land, site, A, {"one": "1"})
-    merged = anyio.run(land, site, B, {"two": "2"})
+    anyio.run(land, project, A, {"one": "1"})
+    merged = anyio.run(land, project, B, {"two": "2"})
 
     form = "--format=%an <%ae>|%cn <%ce>|%s"
-    assert git(site.top, "log", "-1", form, merged) == "Ada L <ada@example.org>|Ada L <ada@example.org>|Do step-2"
+    assert git(project.top, "log", "-1", form, merged) == "Ada L <ada@example.org>|Ada L <ada@example.org>|Do step-2"
 
 
-def test_a_look_at_the_tree_before_the_work_removes_nothing_that_the_work_ignores(site: Site) -> None:
+def test_a_look_at_the_tree_before_the_work_removes_nothing_that_the_work_ignores(project: Project) -> None:
     async def body() -> tuple[list[str], list[str]]:
-        spaces = site.open()
-        before = await spaces.prepare(A, site.base)
+        spaces = project.open()
+        before = await spaces.prepare(A, project.base)
         place = spaces.path(A)
         (place / ".gitignore").write_text("/tools/\n")
         (place / "tools").mkdir()
         (place / "tools" / "run").write_text("installed")
         (place / "made.txt").write_text("work")
-        after = await spaces.snapshot(A, base=site.base)
+        after = await spaces.snapshot(A, base=project.base)
         await spaces.switch(A, before, tidy=False)
         meanwhile = sorted(
             str(path.relative_to(place)) for path in place.rglob("*") if path.name in ("run", "made.txt")
@@ -241,17 +241,17 @@ def test_a_look_at_the_tree_before_the_work_removes_nothing_that_the_work_ignore
     assert "dropped" not in names
 
 
-def test_a_workspace_has_what_a_checkout_of_its_tree_gives(site: Site) -> None:
+def test_a_workspace_has_what_a_checkout_of_its_tree_gives(project: Project) -> None:
     async def body() -> dict[str, bytes]:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         place = spaces.path(A)
         (place / ".gitattributes").write_text("*.id ident\n*.lf text eol=lf\n")
         (place / "told.id").write_text("$Id: whatever $\n")
         (place / "told.lf").write_bytes(b"a\r\n")
         (place / "other.txt").write_bytes(b"$Id: whatever $\r\n")
-        tree = await spaces.snapshot(A, base=site.base, tidy=True)
-        assert tree == await spaces.snapshot(A, base=site.base)
+        tree = await spaces.snapshot(A, base=project.base, tidy=True)
+        assert tree == await spaces.snapshot(A, base=project.base)
         return {name: (place / name).read_bytes() for name in ("told.id", "told.lf", "other.txt")}
 
     found = anyio.run(body)
@@ -260,17 +260,17 @@ def test_a_workspace_has_what_a_checkout_of_its_tree_gives(site: Site) -> None:
     assert found == {"told.lf": b"a\n", "other.txt": b"$Id: whatever $\r\n"}
 
 
-def test_commits_are_dated_by_the_start_of_the_run(site: Site) -> None:
+def test_commits_are_dated_by_the_start_of_the_run(project: Project) -> None:
     started = 4_000_000_000
 
     async def body() -> Commit:
-        spaces = site.open(started=started)
-        tree = await spaces.prepare(A, site.base)
-        return await spaces.commit(A, tree, base=site.base, message="x")
+        spaces = project.open(started=started)
+        tree = await spaces.prepare(A, project.base)
+        return await spaces.commit(A, tree, base=project.base, message="x")
 
     commit = anyio.run(body)
 
-    assert git(site.top, "log", "-1", "--format=%at %ct", commit) == f"{started} {started}"
+    assert git(project.top, "log", "-1", "--format=%at %ct", commit) == f"{started} {started}"
 
 
 @pytest.mark.parametrize(
@@ -284,67 +284,67 @@ def test_commits_are_dated_by_the_start_of_the_run(site: Site) -> None:
         "é\r\nwindows",
     ],
 )
-def test_any_message_is_safe_and_only_the_true_trailers_count(site: Site, message: str) -> None:
+def test_any_message_is_safe_and_only_the_true_trailers_count(project: Project, message: str) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.start(site.base)
-        tree = await spaces.prepare(A, site.base)
-        commit = await spaces.commit(A, tree, base=site.base, message=message)
-        await spaces.land(A, commit, head=site.base)
-        other = await spaces.commit(B, tree, base=site.base, message="B")
+        spaces = project.open()
+        await spaces.start(project.base)
+        tree = await spaces.prepare(A, project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message=message)
+        await spaces.land(A, commit, head=project.base)
+        other = await spaces.commit(B, tree, base=project.base, message="B")
 
-        landing = await spaces.land(B, other, head=site.base)
+        landing = await spaces.land(B, other, head=project.base)
 
         assert not landing.adopted
         form = "--format=%(trailers:key=Drumline-Run,valueonly,separator=)/%(trailers:key=Drumline-Step,valueonly)"
-        assert git(site.top, "log", "-1", form, commit) == "r1/step-1"
+        assert git(project.top, "log", "-1", form, commit) == "r1/step-1"
 
     anyio.run(body)
 
 
-def test_a_branch_checked_out_by_the_user_is_refused_by_path(site: Site) -> None:
+def test_a_branch_checked_out_by_the_user_is_refused_by_path(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.start(site.base)
-        git(site.top, "checkout", "-q", BRANCH)
-        tree = await spaces.prepare(A, site.base)
-        commit = await spaces.commit(A, tree, base=site.base, message="x")
+        spaces = project.open()
+        await spaces.start(project.base)
+        git(project.top, "checkout", "-q", BRANCH)
+        tree = await spaces.prepare(A, project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="x")
 
-        landing = await spaces.land(A, commit, head=site.base)
+        landing = await spaces.land(A, commit, head=project.base)
 
-        assert str(site.top) in landing.refusal
-        assert await spaces.head() == site.base
+        assert str(project.top) in landing.refusal
+        assert await spaces.head() == project.base
 
     anyio.run(body)
 
 
-def test_a_step_that_checks_out_the_run_branch_in_its_workspace_still_lands(site: Site) -> None:
+def test_a_step_that_checks_out_the_run_branch_in_its_workspace_still_lands(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.start(site.base)
-        tree = await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.start(project.base)
+        tree = await spaces.prepare(A, project.base)
         git(spaces.path(A), "checkout", "-q", BRANCH)
-        commit = await spaces.commit(A, tree, base=site.base, message="x")
+        commit = await spaces.commit(A, tree, base=project.base, message="x")
 
-        landing = await spaces.land(A, commit, head=site.base)
+        landing = await spaces.land(A, commit, head=project.base)
 
         assert landing.commit == await spaces.head() == commit
 
     anyio.run(body)
 
 
-def test_a_branch_name_that_collides_is_refused_with_gits_words(site: Site) -> None:
-    git(site.top, "branch", "drumline")
+def test_a_branch_name_that_collides_is_refused_with_gits_words(project: Project) -> None:
+    git(project.top, "branch", "drumline")
 
     with pytest.raises(GitError, match="refs/heads/drumline"):
-        anyio.run(site.open().start, site.base)
+        anyio.run(project.open().start, project.base)
 
 
 @pytest.mark.parametrize(("taken", "wanted"), [("drumline", "drumline/p"), ("drumline/p/q", "drumline/p")])
-def test_a_name_that_another_branch_takes_up_is_not_tried_again(site: Site, taken: str, wanted: str) -> None:
-    git(site.top, "branch", taken)
-    argv = ["git", "update-ref", f"refs/heads/{wanted}", site.base]
-    refused = subprocess.run(argv, cwd=site.top, capture_output=True, text=True, check=False)
+def test_a_name_that_another_branch_takes_up_is_not_tried_again(project: Project, taken: str, wanted: str) -> None:
+    git(project.top, "branch", taken)
+    argv = ["git", "update-ref", f"refs/heads/{wanted}", project.base]
+    refused = subprocess.run(argv, cwd=project.top, capture_output=True, text=True, check=False)
     tried: list[str] = []
 
     async def act() -> None:
@@ -370,58 +370,58 @@ def test_a_record_that_vanishes_while_git_lists_them_is_looked_for_again() -> No
 
 
 @pytest.mark.parametrize("path", ["", ".", "../x", "/etc", "a/../../x"])
-def test_a_plan_path_that_is_no_part_of_the_repository_is_refused(site: Site, path: str) -> None:
+def test_a_plan_path_that_is_no_part_of_the_repository_is_refused(project: Project, path: str) -> None:
     with pytest.raises(InvalidInput, match="plan path"):
-        GitWorkspaces(find_repository(site.top), run=RUN, branch=BRANCH, root=site.root, plan_paths=[path])
+        GitWorkspaces(find_repository(project.top), run=RUN, branch=BRANCH, root=project.root, plan_paths=[path])
 
 
 # The agent's side
 
 
-def test_commits_an_agent_makes_are_folded_into_the_steps_one_commit(site: Site) -> None:
+def test_commits_an_agent_makes_are_folded_into_the_steps_one_commit(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         where = spaces.path(A)
         (where / "new").write_text("1")
         git(where, "add", "-A")
         git(where, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "mine")
         (where / "more").write_text("2")
 
-        tree = await spaces.snapshot(A, base=site.base)
-        commit = await spaces.commit(A, tree, base=site.base, message="x")
+        tree = await spaces.snapshot(A, base=project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="x")
         await spaces.restore(A, tree)
 
-        assert list(await spaces.changed(site.base, tree)) == ["more", "new"]
-        assert git(site.top, "log", "-1", "--format=%P", commit) == site.base
-        assert git(where, "rev-parse", "HEAD") == site.base
+        assert list(await spaces.changed(project.base, tree)) == ["more", "new"]
+        assert git(project.top, "log", "-1", "--format=%P", commit) == project.base
+        assert git(where, "rev-parse", "HEAD") == project.base
 
     anyio.run(body)
 
 
-def test_git_in_a_fresh_workspace_reports_a_clean_detached_checkout(site: Site) -> None:
-    spaces = site.open()
+def test_git_in_a_fresh_workspace_reports_a_clean_detached_checkout(project: Project) -> None:
+    spaces = project.open()
 
-    anyio.run(spaces.prepare, A, site.base)
+    anyio.run(spaces.prepare, A, project.base)
 
     where = spaces.path(A)
     assert git(where, "status", "--porcelain", "--branch") == "## HEAD (no branch)"
-    assert git(where, "rev-parse", "HEAD") == site.base
+    assert git(where, "rev-parse", "HEAD") == project.base
 
 
-def test_an_agent_cannot_hide_a_change_from_a_snapshot(site: Site) -> None:
+def test_an_agent_cannot_hide_a_change_from_a_snapshot(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         where = spaces.path(A)
         git(where, "update-index", "--assume-unchanged", "a.txt")
         times = (where / "a.txt").stat()
         (where / "a.txt").write_text("b\n")
         os.utime(where / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
 
-        tree = await spaces.snapshot(A, base=site.base)
+        tree = await spaces.snapshot(A, base=project.base)
 
-        assert list(await spaces.changed(site.base, tree)) == ["a.txt"]
+        assert list(await spaces.changed(project.base, tree)) == ["a.txt"]
 
     anyio.run(body)
 
@@ -441,32 +441,32 @@ STRANGE = [
 ]
 
 
-def test_files_of_any_name_survive_snapshot_restore_and_listing(site: Site) -> None:
+def test_files_of_any_name_survive_snapshot_restore_and_listing(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         for name in STRANGE:
             (spaces.path(A) / name).write_text(name)
 
-        tree = await spaces.snapshot(A, base=site.base)
-        await spaces.prepare(A, site.base)
+        tree = await spaces.snapshot(A, base=project.base)
+        await spaces.prepare(A, project.base)
         assert not (spaces.path(A) / "two words").exists()
         await spaces.restore(A, tree)
 
-        assert sorted(await spaces.changed(site.base, tree)) == sorted(STRANGE)
+        assert sorted(await spaces.changed(project.base, tree)) == sorted(STRANGE)
         assert [(spaces.path(A) / name).read_text() for name in STRANGE] == STRANGE
 
     anyio.run(body)
 
 
-def test_a_plan_path_is_not_a_pattern(site: Site) -> None:
-    (site.top / "p*").mkdir()
-    (site.top / "p*" / "root.md").write_text("x")
-    base = site.commit_all("plan")
+def test_a_plan_path_is_not_a_pattern(project: Project) -> None:
+    (project.top / "p*").mkdir()
+    (project.top / "p*" / "root.md").write_text("x")
+    base = project.commit_all("plan")
 
     async def body() -> None:
-        repository = find_repository(site.top)
-        spaces = GitWorkspaces(repository, run=RUN, branch=BRANCH, root=site.root, plan_paths=["./p*/"])
+        repository = find_repository(project.top)
+        spaces = GitWorkspaces(repository, run=RUN, branch=BRANCH, root=project.root, plan_paths=["./p*/"])
         await spaces.prepare(A, base)
         (spaces.path(A) / "p*" / "root.md").write_text("edited")
         (spaces.path(A) / "plan" / "root.md").write_text("edited")
@@ -478,18 +478,18 @@ def test_a_plan_path_is_not_a_pattern(site: Site) -> None:
     anyio.run(body)
 
 
-def test_executable_bits_and_symlinks_are_kept(site: Site) -> None:
+def test_executable_bits_and_symlinks_are_kept(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         where = spaces.path(A)
         (where / "tool").write_text("#!/bin/sh\n")
         (where / "tool").chmod(0o755)
         (where / "link").symlink_to("a.txt")
         (where / "outside").symlink_to("/etc")
 
-        tree = await spaces.snapshot(A, base=site.base)
-        await spaces.prepare(A, site.base)
+        tree = await spaces.snapshot(A, base=project.base)
+        await spaces.prepare(A, project.base)
         await spaces.restore(A, tree)
 
         assert os.access(where / "tool", os.X_OK)
@@ -500,10 +500,10 @@ def test_executable_bits_and_symlinks_are_kept(site: Site) -> None:
 
 
 @pytest.mark.parametrize("with_commit", [False, True])
-def test_files_of_a_repository_made_inside_the_workspace_are_not_lost(site: Site, with_commit: bool) -> None:
+def test_files_of_a_repository_made_inside_the_workspace_are_not_lost(project: Project, with_commit: bool) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         inner = spaces.path(A) / "app"
         for folder in (inner, inner / "deeper"):
             folder.mkdir()
@@ -514,27 +514,27 @@ def test_files_of_a_repository_made_inside_the_workspace_are_not_lost(site: Site
                     folder, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--allow-empty", "-qm", "x"
                 )
 
-        tree = await spaces.snapshot(A, base=site.base)
+        tree = await spaces.snapshot(A, base=project.base)
 
-        assert sorted(await spaces.changed(site.base, tree)) == ["app/deeper/file", "app/file"]
+        assert sorted(await spaces.changed(project.base, tree)) == ["app/deeper/file", "app/file"]
         assert git(inner, "rev-parse", "--show-toplevel") == str(inner)
-        assert await spaces.snapshot(A, base=site.base) == tree
+        assert await spaces.snapshot(A, base=project.base) == tree
 
     anyio.run(body)
 
 
-def test_a_submodule_that_gitmodules_names_is_kept_as_one(site: Site) -> None:
-    other = site.top.with_name("other")
-    git(site.top, "clone", "-q", str(site.top), str(other))
+def test_a_submodule_that_gitmodules_names_is_kept_as_one(project: Project) -> None:
+    other = project.top.with_name("other")
+    git(project.top, "clone", "-q", str(project.top), str(other))
 
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         git(spaces.path(A), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "lib")
 
-        tree = await spaces.snapshot(A, base=site.base)
+        tree = await spaces.snapshot(A, base=project.base)
 
-        assert git(site.top, "ls-tree", tree, "lib") == f"160000 commit {site.base}\tlib"
+        assert git(project.top, "ls-tree", tree, "lib") == f"160000 commit {project.base}\tlib"
 
     anyio.run(body)
 
@@ -548,58 +548,58 @@ def arm(submodule: Path, trace: Path) -> None:
 
 
 @pytest.fixture
-def armed(site: Site, tmp_path: Path) -> Path:
+def armed(project: Project, tmp_path: Path) -> Path:
     """The trace of a program that is named in the configuration of a submodule which the base has."""
-    git(site.top.parent, "clone", "-q", str(site.top), str(site.top / "lib"))
-    site.base = site.commit_all("a submodule")
+    git(project.top.parent, "clone", "-q", str(project.top), str(project.top / "lib"))
+    project.base = project.commit_all("a submodule")
     return tmp_path / "trace"
 
 
-def test_no_program_is_started_that_the_configuration_of_a_submodule_names(site: Site, armed: Path) -> None:
+def test_no_program_is_started_that_the_configuration_of_a_submodule_names(project: Project, armed: Path) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         lib = spaces.path(A) / "lib"
-        git(site.top.parent, "clone", "-q", str(site.top / "lib"), str(lib))
+        git(project.top.parent, "clone", "-q", str(project.top / "lib"), str(lib))
         arm(lib, armed)
         (spaces.path(A) / "a.txt").write_text("changed\n")
 
-        tree = await spaces.snapshot(A, base=site.base)
+        tree = await spaces.snapshot(A, base=project.base)
 
-        assert await spaces.changed(site.base, tree) == {"a.txt": "modified"}
+        assert await spaces.changed(project.base, tree) == {"a.txt": "modified"}
         assert not armed.exists()
         git(lib, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--allow-empty", "-qm", "moved")
-        tree = await spaces.snapshot(A, base=site.base)
-        assert git(site.top, "rev-parse", f"{tree}:lib") == git(lib, "rev-parse", "HEAD")
+        tree = await spaces.snapshot(A, base=project.base)
+        assert git(project.top, "rev-parse", f"{tree}:lib") == git(lib, "rev-parse", "HEAD")
 
     anyio.run(body)
 
 
-def test_looking_at_the_checkout_starts_no_program_of_a_submodule(site: Site, armed: Path) -> None:
+def test_looking_at_the_checkout_starts_no_program_of_a_submodule(project: Project, armed: Path) -> None:
     async def body() -> None:
-        arm(site.top / "lib", armed)
-        (site.top / "a.txt").write_text("changed\n")
+        arm(project.top / "lib", armed)
+        (project.top / "a.txt").write_text("changed\n")
 
-        assert list(await take_fingerprint(site.top)) == ["a.txt"]
-        assert find_repository(site.top).uncommitted() == ["a.txt"]
-        seen = await look(site.top)
+        assert list(await take_fingerprint(project.top)) == ["a.txt"]
+        assert find_repository(project.top).uncommitted() == ["a.txt"]
+        seen = await look(project.top)
         assert seen is not None
         assert list(seen.files) == ["a.txt"]
-        assert list(await read_checkout(site.top)) == [site.top / "a.txt"]
+        assert list(await read_checkout(project.top)) == [project.top / "a.txt"]
         assert not armed.exists()
 
     anyio.run(body)
 
 
 @pytest.mark.parametrize("instead", ["nothing", "file", "link", "linked parent"])
-def test_a_submodule_that_is_gone_is_not_in_the_tree(site: Site, instead: str) -> None:
-    (site.top / "libs").mkdir()
-    git(site.top.parent, "clone", "-q", str(site.top), str(site.top / "libs" / "one"))
-    site.base = site.commit_all("a submodule")
+def test_a_submodule_that_is_gone_is_not_in_the_tree(project: Project, instead: str) -> None:
+    (project.top / "libs").mkdir()
+    git(project.top.parent, "clone", "-q", str(project.top), str(project.top / "libs" / "one"))
+    project.base = project.commit_all("a submodule")
 
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         libs = spaces.path(A) / "libs"
         (libs / "one").rmdir()
         if instead == "file":
@@ -608,11 +608,11 @@ def test_a_submodule_that_is_gone_is_not_in_the_tree(site: Site, instead: str) -
             (libs / "one").symlink_to("/")
         elif instead == "linked parent":
             libs.rmdir()
-            libs.symlink_to(site.top / "libs")
+            libs.symlink_to(project.top / "libs")
 
-        tree = await spaces.snapshot(A, base=site.base)
+        tree = await spaces.snapshot(A, base=project.base)
 
-        listed = {line.split("\t")[1]: line[:6] for line in git(site.top, "ls-tree", "-r", tree).splitlines()}
+        listed = {line.split("\t")[1]: line[:6] for line in git(project.top, "ls-tree", "-r", tree).splitlines()}
         kinds = {path: mode for path, mode in listed.items() if path.startswith("libs")}
         expected = {"file": {"libs/one": "100644"}, "link": {"libs/one": "120000"}, "linked parent": {"libs": "120000"}}
         assert kinds == expected.get(instead, {})
@@ -620,18 +620,18 @@ def test_a_submodule_that_is_gone_is_not_in_the_tree(site: Site, instead: str) -
     anyio.run(body)
 
 
-def test_work_kept_under_a_used_label_does_not_lose_what_was_there(site: Site) -> None:
+def test_work_kept_under_a_used_label_does_not_lose_what_was_there(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         kept = []
         for text in "12":
             (spaces.path(A) / "new").write_text(text)
-            kept.append(await spaces.keep(A, "1", await spaces.snapshot(A, base=site.base), base=site.base))
+            kept.append(await spaces.keep(A, "1", await spaces.snapshot(A, base=project.base), base=project.base))
 
         ref = "refs/drumline/r1/step-1/1"
-        assert git(site.top, "rev-parse", ref) == kept[1]
-        assert git(site.top, "rev-parse", f"{ref}^1", f"{ref}^2").split() == [site.base, kept[0]]
+        assert git(project.top, "rev-parse", ref) == kept[1]
+        assert git(project.top, "rev-parse", f"{ref}^1", f"{ref}^2").split() == [project.base, kept[0]]
 
     anyio.run(body)
 
@@ -755,12 +755,12 @@ LEFTOVERS: list[Break] = [
 ]
 
 
-def assert_sound(site: Site, spaces: GitWorkspaces) -> None:
+def assert_sound(project: Project, spaces: GitWorkspaces) -> None:
     """The workspace is a clean worktree of the repository, detached at the base."""
     where = spaces.path(A)
     assert git(where, "status", "--porcelain=v1", "--branch") == "## HEAD (no branch)"
-    assert git(where, "rev-parse", "HEAD") == site.base
-    assert git(where, "rev-parse", "--path-format=absolute", "--git-common-dir") == str(site.top / ".git")
+    assert git(where, "rev-parse", "HEAD") == project.base
+    assert git(where, "rev-parse", "--path-format=absolute", "--git-common-dir") == str(project.top / ".git")
     record = Path(git(where, "rev-parse", "--absolute-git-dir"))
     kept = {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "logs", "reftable", "refs"}
     assert {file.name for file in record.iterdir()} <= kept
@@ -768,37 +768,37 @@ def assert_sound(site: Site, spaces: GitWorkspaces) -> None:
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS)
-def test_preparing_copes_with_whatever_a_dead_driver_left(site: Site, leave: Break) -> None:
-    spaces = site.open()
-    anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.record(spaces))
+def test_preparing_copes_with_whatever_a_dead_driver_left(project: Project, leave: Break) -> None:
+    spaces = project.open()
+    anyio.run(spaces.prepare, A, project.base)
+    leave(spaces.path(A), project.record(spaces))
 
-    anyio.run(site.open().prepare, A, site.base)
+    anyio.run(project.open().prepare, A, project.base)
 
-    assert_sound(site, spaces)
+    assert_sound(project, spaces)
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS)
-def test_restoring_heals_whatever_an_agent_left(site: Site, leave: Break) -> None:
-    spaces = site.open()
-    tree = anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.record(spaces))
+def test_restoring_heals_whatever_an_agent_left(project: Project, leave: Break) -> None:
+    spaces = project.open()
+    tree = anyio.run(spaces.prepare, A, project.base)
+    leave(spaces.path(A), project.record(spaces))
 
     anyio.run(spaces.restore, A, tree)
 
-    assert_sound(site, spaces)
+    assert_sound(project, spaces)
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS)
-def test_removing_tolerates_whatever_is_left(site: Site, leave: Break) -> None:
-    spaces = site.open()
-    anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.record(spaces))
+def test_removing_tolerates_whatever_is_left(project: Project, leave: Break) -> None:
+    spaces = project.open()
+    anyio.run(spaces.prepare, A, project.base)
+    leave(spaces.path(A), project.record(spaces))
 
     anyio.run(spaces.remove, A)
 
     assert not os.path.lexists(spaces.path(A))
-    assert f"{spaces.path(A)}\n" not in git(site.top, "worktree", "list", "--porcelain")
+    assert f"{spaces.path(A)}\n" not in git(project.top, "worktree", "list", "--porcelain")
 
 
 UNREADABLE: list[Break] = [
@@ -809,40 +809,40 @@ UNREADABLE: list[Break] = [
 
 
 @pytest.mark.parametrize("leave", UNREADABLE)
-def test_what_can_be_read_is_salvaged_from_a_workspace_that_git_refuses(site: Site, leave: Break) -> None:
-    spaces = site.open()
-    anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.record(spaces))
+def test_what_can_be_read_is_salvaged_from_a_workspace_that_git_refuses(project: Project, leave: Break) -> None:
+    spaces = project.open()
+    anyio.run(spaces.prepare, A, project.base)
+    leave(spaces.path(A), project.record(spaces))
     (spaces.path(A) / "new.txt").write_text("new\n")
 
     with pytest.raises(GitError):
-        anyio.run(partial(spaces.snapshot, A, base=site.base))
-    tree = anyio.run(partial(spaces.salvage, A, base=site.base))
+        anyio.run(partial(spaces.snapshot, A, base=project.base))
+    tree = anyio.run(partial(spaces.salvage, A, base=project.base))
 
-    assert git(site.top, "show", f"{tree}:new.txt") == "new"
-    assert git(site.top, "show", f"{tree}:plan/root.md") == "plan"
+    assert git(project.top, "show", f"{tree}:new.txt") == "new"
+    assert git(project.top, "show", f"{tree}:plan/root.md") == "plan"
 
 
 @pytest.mark.parametrize("leave", UNREADABLE)
-def test_cleaning_remakes_a_workspace_that_a_check_has_made_unreadable(site: Site, leave: Break) -> None:
-    spaces = site.open()
-    tree = anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.record(spaces))
+def test_cleaning_remakes_a_workspace_that_a_check_has_made_unreadable(project: Project, leave: Break) -> None:
+    spaces = project.open()
+    tree = anyio.run(spaces.prepare, A, project.base)
+    leave(spaces.path(A), project.record(spaces))
     (spaces.path(A) / "new.txt").write_text("new\n")
 
-    changed = anyio.run(partial(spaces.clean, A, tree, base=site.base))
+    changed = anyio.run(partial(spaces.clean, A, tree, base=project.base))
 
     assert changed["new.txt"] == "created"
     assert len(changed) == 2
-    assert_sound(site, spaces)
+    assert_sound(project, spaces)
 
 
-def test_nothing_is_salvaged_where_the_workspace_is_no_folder(site: Site) -> None:
-    spaces = site.open()
-    tree = anyio.run(spaces.prepare, A, site.base)
-    leave_a_symlink_in_its_place(spaces.path(A), site.record(spaces))
+def test_nothing_is_salvaged_where_the_workspace_is_no_folder(project: Project) -> None:
+    spaces = project.open()
+    tree = anyio.run(spaces.prepare, A, project.base)
+    leave_a_symlink_in_its_place(spaces.path(A), project.record(spaces))
 
-    assert anyio.run(partial(spaces.salvage, A, base=site.base)) == tree
+    assert anyio.run(partial(spaces.salvage, A, base=project.base)) == tree
 
 
 PLAIN_USER = """
@@ -879,41 +879,41 @@ except GitError:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user whom permissions hold back")
 def test_files_and_folders_without_permissions_are_salvaged_and_the_workspace_is_restored() -> None:
     with tempfile.TemporaryDirectory() as name:  # the folders of pytest are closed to others
-        site = Site(Path(name))
+        project = Project(Path(name))
         Path(name).chmod(0o755)
         subprocess.run(["chown", "-R", "65534", name], check=True)
-        argv = [sys.executable, "-c", PLAIN_USER, str(site.top), str(site.root), site.base]
+        argv = [sys.executable, "-c", PLAIN_USER, str(project.top), str(project.root), project.base]
 
         done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "HOME": name}, check=False)
 
         subprocess.run(["chown", "-R", "0", name], check=True)
         tree, _, restored = done.stdout.strip().partition(" ")
         assert restored == "True", done.stderr
-        assert git(site.top, "show", f"{tree}:a.txt") == "changed"
-        assert git(site.top, "show", f"{tree}:new/file") == "new"
+        assert git(project.top, "show", f"{tree}:a.txt") == "changed"
+        assert git(project.top, "show", f"{tree}:new/file") == "new"
 
 
-def test_a_foreign_folder_where_the_workspace_belongs_is_replaced(site: Site) -> None:
-    spaces = site.open()
+def test_a_foreign_folder_where_the_workspace_belongs_is_replaced(project: Project) -> None:
+    spaces = project.open()
     spaces.path(A).mkdir(parents=True)
     (spaces.path(A) / "junk").write_text("x")
 
-    anyio.run(spaces.prepare, A, site.base)
+    anyio.run(spaces.prepare, A, project.base)
 
-    assert_sound(site, spaces)
+    assert_sound(project, spaces)
 
 
-def test_a_lock_of_a_killed_git_on_the_run_branch_does_not_stop_landings(site: Site) -> None:
+def test_a_lock_of_a_killed_git_on_the_run_branch_does_not_stop_landings(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.start(site.base)
-        tree = await spaces.prepare(A, site.base)
-        commit = await spaces.commit(A, tree, base=site.base, message="x")
-        lock = site.top / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+        spaces = project.open()
+        await spaces.start(project.base)
+        tree = await spaces.prepare(A, project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="x")
+        lock = project.top / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
         lock.touch()
         os.utime(lock, (1, 1))
 
-        landing = await spaces.land(A, commit, head=site.base)
+        landing = await spaces.land(A, commit, head=project.base)
 
         assert landing.commit == await spaces.head() == commit
 
@@ -953,19 +953,21 @@ exit $code
     (folder / "git").chmod(0o755)
 
 
-def test_a_workspace_is_prepared_only_after_the_git_of_a_killed_driver_has_ended(site: Site, tmp_path: Path) -> None:
+def test_a_workspace_is_prepared_only_after_the_git_of_a_killed_driver_has_ended(
+    project: Project, tmp_path: Path
+) -> None:
     install_slow_git(tmp_path / "bin", tmp_path / "trace")
     slow = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    lander = start_lander(site, [A], env=slow)
+    lander = start_lander(project, [A], env=slow)
     while not (tmp_path / "trace.started").exists():
         assert lander.poll() is None
     lander.kill()
     lander.wait()
 
-    anyio.run(site.open().prepare, A, site.base)
+    anyio.run(project.open().prepare, A, project.base)
 
     assert (tmp_path / "trace.ended").exists()
-    assert_sound(site, site.open())
+    assert_sound(project, project.open())
     assert lander.stderr is not None
     lander.stderr.close()
 
@@ -980,13 +982,13 @@ def test_waiting_for_a_workspace_ends_with_an_error_that_says_so(tmp_path: Path)
     anyio.run(body)
 
 
-def test_a_cancelled_call_leaves_a_workspace_that_can_be_prepared(site: Site) -> None:
+def test_a_cancelled_call_leaves_a_workspace_that_can_be_prepared(project: Project) -> None:
     for number in range(300):
-        (site.top / f"file-{number}").write_text(str(number))
-    base = site.commit_all("many")
+        (project.top / f"file-{number}").write_text(str(number))
+    base = project.commit_all("many")
 
     async def body() -> None:
-        spaces = site.open()
+        spaces = project.open()
         for delay in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05):
             with anyio.move_on_after(delay):
                 await spaces.prepare(A, base)
@@ -1002,59 +1004,59 @@ def test_a_cancelled_call_leaves_a_workspace_that_can_be_prepared(site: Site) ->
 # Many at once
 
 
-def landed_steps(site: Site) -> list[str]:
+def landed_steps(project: Project) -> list[str]:
     form = "--format=%(trailers:key=Drumline-Step,valueonly,separator=)"
-    return git(site.top, "log", form, f"{site.base}..{BRANCH}").split()
+    return git(project.top, "log", form, f"{project.base}..{BRANCH}").split()
 
 
-def test_processes_landing_at_once_land_every_step_exactly_once(site: Site) -> None:
+def test_processes_landing_at_once_land_every_step_exactly_once(project: Project) -> None:
     batches = [[f"p{process}-{number}" for number in range(4)] for process in range(3)]
 
-    landers = [start_lander(site, batch) for batch in batches]
+    landers = [start_lander(project, batch) for batch in batches]
     errors = [lander.communicate()[1] for lander in landers]
 
     steps = sorted(step for batch in batches for step in batch)
     assert errors == ["", "", ""]
-    assert sorted(landed_steps(site)) == steps
-    assert {*git(site.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
-    assert git(site.top, "rev-list", "--merges", BRANCH) == ""
+    assert sorted(landed_steps(project)) == steps
+    assert {*git(project.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
+    assert git(project.top, "rev-list", "--merges", BRANCH) == ""
 
 
-def test_processes_landing_the_same_steps_at_once_land_each_exactly_once(site: Site) -> None:
+def test_processes_landing_the_same_steps_at_once_land_each_exactly_once(project: Project) -> None:
     batches = [["s1", "s2", "s3"], ["s3", "s2", "s1"]]
 
-    landers = [start_lander(site, batch, root=site.root / str(number)) for number, batch in enumerate(batches)]
+    landers = [start_lander(project, batch, root=project.root / str(number)) for number, batch in enumerate(batches)]
     errors = [lander.communicate()[1] for lander in landers]
 
     assert errors == ["", ""]
-    assert sorted(landed_steps(site)) == ["s1", "s2", "s3"]
+    assert sorted(landed_steps(project)) == ["s1", "s2", "s3"]
 
 
-def test_a_process_killed_at_random_and_started_again_lands_every_step_exactly_once(site: Site) -> None:
+def test_a_process_killed_at_random_and_started_again_lands_every_step_exactly_once(project: Project) -> None:
     steps = [f"s{number}" for number in range(5)]
     chance = random.Random(7)
 
     for _ in range(8):
-        lander = start_lander(site, steps)
+        lander = start_lander(project, steps)
         with suppress(subprocess.TimeoutExpired):
             lander.communicate(timeout=chance.uniform(0.2, 1.2))
         lander.kill()
         lander.communicate()
-    errors = start_lander(site, steps).communicate()[1]
+    errors = start_lander(project, steps).communicate()[1]
 
     assert errors == ""
-    assert sorted(landed_steps(site)) == steps
-    assert {*git(site.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
-    assert git(site.top, "worktree", "list", "--porcelain").count("worktree ") == 1
+    assert sorted(landed_steps(project)) == steps
+    assert {*git(project.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
+    assert git(project.top, "worktree", "list", "--porcelain").count("worktree ") == 1
 
 
 @asynccontextmanager
-async def registering(site: Site) -> AsyncIterator[None]:
+async def registering(project: Project) -> AsyncIterator[None]:
     """A moment in which another process is half done with making a worktree; it ends by itself."""
-    record = site.top / ".git" / "worktrees" / "half-made"
+    record = project.top / ".git" / "worktrees" / "half-made"
     record.mkdir(parents=True)
     (record / "gitdir").write_text("/nowhere/.git\n")
-    (record / "HEAD").write_text(f"{site.base}\n")
+    (record / "HEAD").write_text(f"{project.base}\n")
     (record / "commondir").touch()
 
     async def finish() -> None:
@@ -1066,39 +1068,39 @@ async def registering(site: Site) -> AsyncIterator[None]:
         yield
 
 
-def test_workspaces_come_land_and_go_while_another_process_is_just_registering_a_worktree(site: Site) -> None:
-    spaces = site.open()
+def test_workspaces_come_land_and_go_while_another_process_is_just_registering_a_worktree(project: Project) -> None:
+    spaces = project.open()
 
     async def work() -> Commit | None:
-        await spaces.start(site.base)
-        async with registering(site):
-            await spaces.prepare(A, site.base)
+        await spaces.start(project.base)
+        async with registering(project):
+            await spaces.prepare(A, project.base)
         (spaces.path(A) / "new").write_text("new\n")
-        tree = await spaces.snapshot(A, base=site.base)
-        commit = await spaces.commit(A, tree, base=site.base, message="Do it")
-        async with registering(site):
-            landing = await spaces.land(A, commit, head=site.base)
-        async with registering(site):
+        tree = await spaces.snapshot(A, base=project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="Do it")
+        async with registering(project):
+            landing = await spaces.land(A, commit, head=project.base)
+        async with registering(project):
             await spaces.remove(A)
         return landing.commit
 
     landed = anyio.run(work)
 
-    assert landed == git(site.top, "rev-parse", BRANCH)
-    assert len(git(site.top, "worktree", "list").splitlines()) == 1
+    assert landed == git(project.top, "rev-parse", BRANCH)
+    assert len(git(project.top, "worktree", "list").splitlines()) == 1
 
 
-def test_files_are_set_aside_until_the_workspace_is_used_again(site: Site) -> None:
+def test_files_are_set_aside_until_the_workspace_is_used_again(project: Project) -> None:
     async def body() -> tuple[bool, str]:
-        spaces = site.open()
-        await spaces.prepare(A, site.base)
+        spaces = project.open()
+        await spaces.prepare(A, project.base)
         made = spaces.path(A) / "ignored"
         made.write_text("new")
-        after = await spaces.snapshot(A, base=site.base)
+        after = await spaces.snapshot(A, base=project.base)
         await spaces.switch(A, after, tidy=False, without=["ignored", "../../outside", "gone", "/etc/hostname"])
         was_there = made.exists()
         made.write_text("stale")
-        assert await spaces.snapshot(A, base=site.base) == after
+        assert await spaces.snapshot(A, base=project.base) == after
         return was_there, made.read_text()
 
     assert anyio.run(body) == (False, "new")
@@ -1106,26 +1108,26 @@ def test_files_are_set_aside_until_the_workspace_is_used_again(site: Site) -> No
 
 @pytest.mark.parametrize("linked", [False, True])
 def test_a_branch_that_the_user_is_rebasing_is_not_moved(
-    site: Site, monkeypatch: pytest.MonkeyPatch, linked: bool
+    project: Project, monkeypatch: pytest.MonkeyPatch, linked: bool
 ) -> None:
     monkeypatch.setattr(rebases, "PATIENCE", 0.1)
-    place = site.top
+    place = project.top
     if linked:
-        place = site.top.parent / "linked"
-        git(site.top, "worktree", "add", "-q", "--detach", str(place))
+        place = project.top.parent / "linked"
+        git(project.top, "worktree", "add", "-q", "--detach", str(place))
     user = ("-c", "user.name=u", "-c", "user.email=u@example.org", "-c", "sequence.editor=echo break >>")
 
     async def work() -> tuple[Landing, str, Landing]:
-        first = await land(site, A, {"one.txt": "1"})
-        spaces = site.open()
+        first = await land(project, A, {"one.txt": "1"})
+        spaces = project.open()
         await spaces.prepare(B, first)
         (spaces.path(B) / "two.txt").write_text("2")
         tree = await spaces.snapshot(B, base=first)
         commit = await spaces.commit(B, tree, base=first, message="Two")
-        git(place, *user, "rebase", "-q", "-i", site.base, BRANCH)
+        git(place, *user, "rebase", "-q", "-i", project.base, BRANCH)
         refused = await spaces.land(B, commit, head=first)
         git(place, *user, "rebase", "--continue")
-        rebased = git(site.top, "rev-parse", BRANCH)
+        rebased = git(project.top, "rev-parse", BRANCH)
         git(place, "checkout", "-q", "--detach")
         return refused, rebased, await spaces.land(B, commit, head=first)
 
@@ -1134,18 +1136,18 @@ def test_a_branch_that_the_user_is_rebasing_is_not_moved(
     assert refused.commit is None
     assert "is being rebased" in refused.refusal
     assert landed.commit is not None
-    assert git(site.top, "merge-base", "--is-ancestor", rebased, BRANCH) == ""
+    assert git(project.top, "merge-base", "--is-ancestor", rebased, BRANCH) == ""
 
 
-def test_a_rebase_that_is_over_soon_is_waited_for(site: Site) -> None:
-    state = site.top / ".git" / "rebase-merge"
+def test_a_rebase_that_is_over_soon_is_waited_for(project: Project) -> None:
+    state = project.top / ".git" / "rebase-merge"
     state.mkdir()
     (state / "head-name").write_text(f"refs/heads/{BRANCH}\n")
     timer = threading.Timer(0.3, shutil.rmtree, [state])
 
     async def work() -> Commit:
         timer.start()
-        return await land(site, A, {"one.txt": "1"})
+        return await land(project, A, {"one.txt": "1"})
 
-    assert anyio.run(work) == git(site.top, "rev-parse", BRANCH)
+    assert anyio.run(work) == git(project.top, "rev-parse", BRANCH)
     timer.join()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import anyio.lowlevel
 import pytest
-from tests.integration.worlds import RUN, World, small_plan, step
+from tests.integration.harness import RUN, Harness, small_plan, step
 
 from drumline.core.events import CorrectionPlanned, StepFinished, StepReopened
 from drumline.core.ids import GateId, StepId, Stream
 from drumline.core.state import RunState
-from drumline.core.words import STANDARD
+from drumline.core.vocabulary import STANDARD
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Message
 
@@ -45,23 +45,23 @@ class Healer:
         return Outcome()
 
 
-def build(folder: Path, agent: Healer, **more: object) -> World:
+def build(folder: Path, agent: Healer, **more: object) -> Harness:
     """Two steps, of which the second needs the first."""
     plan = small_plan(step("a"), step("b", "a"))
-    world = World(folder=folder, plan=plan, agent=agent, mode="sequential", rigor=STANDARD)
+    harness = Harness(folder=folder, plan=plan, agent=agent, mode="sequential", rigor=STANDARD)
     for name, value in more.items():
-        setattr(world, name, value)
-    return world
+        setattr(harness, name, value)
+    return harness
 
 
-def told(world: World, kind: type) -> list[object]:
-    return [one.event for one in world.store.read(Stream(RUN)) if isinstance(one.event, kind)]
+def told(harness: Harness, kind: type) -> list[object]:
+    return [one.event for one in harness.store.read(Stream(RUN)) if isinstance(one.event, kind)]
 
 
-def assert_healed_at_last(world: World, run: RunState, context: object = "") -> None:
+def assert_healed_at_last(harness: Harness, run: RunState, context: object = "") -> None:
     assert run.ended is not None, context
     assert run.ended.state == "done", (context, run.ended)
-    assert [name for _, name in world.workspaces.log()] == ["ah2", "b"], context
+    assert [name for _, name in harness.workspaces.log()] == ["ah2", "b"], context
     assert {name: one.state for name, one in run.finished.items() if name in run.plan.by_id} == {
         A: "done",
         AH: "skipped",
@@ -69,19 +69,19 @@ def assert_healed_at_last(world: World, run: RunState, context: object = "") -> 
         B: "done",
     }, context
     assert run.finished[A].landed_by == AH2, context
-    assert len(told(world, CorrectionPlanned)) == 2, context
-    assert [one.heal for one in told(world, StepReopened) if isinstance(one, StepReopened)] == [True], context
+    assert len(told(harness, CorrectionPlanned)) == 2, context
+    assert [one.heal for one in told(harness, StepReopened) if isinstance(one, StepReopened)] == [True], context
     assert not run.gates, context
-    assert not world.store.held(RUN), context
+    assert not harness.store.list_claims(RUN), context
 
 
 def test_a_second_way_is_planned_when_the_first_did_not_get_through(tmp_path: Path) -> None:
     agent = Healer("ah2", "b")
-    world = build(tmp_path, agent)
+    harness = build(tmp_path, agent)
 
-    run = world.drive()
+    run = harness.drive()
 
-    assert_healed_at_last(world, run)
+    assert_healed_at_last(harness, run)
     asked = [one for one in agent.assignments if one.node == "diagnose"]
     assert ["ah (Write it)" in one.prompt for one in asked] == [False, True]
     assert [one.tier for one in agent.assignments if one.step == "a" and one.node == "implement"] == [
@@ -89,15 +89,15 @@ def test_a_second_way_is_planned_when_the_first_did_not_get_through(tmp_path: Pa
         "standard",
         "strong",
     ]
-    offered = [planned.kept for planned in told(world, CorrectionPlanned) if isinstance(planned, CorrectionPlanned)]
+    offered = [planned.kept for planned in told(harness, CorrectionPlanned) if isinstance(planned, CorrectionPlanned)]
     assert all(offered)
     assert all(any(kept in one.prompt for one in agent.assignments if one.step in (AH, AH2)) for kept in offered)
 
 
 def test_after_two_ways_in_vain_the_step_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
-    world = build(tmp_path, Healer("b"))
+    harness = build(tmp_path, Healer("b"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
     assert run.ended.state == "blocked"
@@ -112,17 +112,17 @@ def test_after_two_ways_in_vain_the_step_says_what_was_tried_and_what_to_do(tmp_
 
 def test_a_person_is_asked_about_what_is_stuck_and_the_run_is_blocked_not_parked(tmp_path: Path) -> None:
     agent = Healer("b")
-    world = build(tmp_path, agent)
+    harness = build(tmp_path, agent)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert list(run.unanswered) == ["failure-a"]
     assert run.unanswered[GateId("failure-a")].opened.options == ("adapt", "retry", "skip", "stop")
     assert run.ended is not None
     assert run.ended.state == "blocked"
 
-    world.say(Message(kind="answer", subject="failure-a", value="stop", by="me"))
-    stopped = world.drive()
+    harness.send(Message(kind="answer", subject="failure-a", value="stop", by="me"))
+    stopped = harness.drive()
 
     assert stopped.ended is not None
     assert stopped.ended.state == "failed"
@@ -131,16 +131,16 @@ def test_a_person_is_asked_about_what_is_stuck_and_the_run_is_blocked_not_parked
 
 def test_a_wrong_plan_is_neither_fixed_nor_healed_further(tmp_path: Path) -> None:
     agent = Healer("b", verdict="plan")
-    world = build(tmp_path, agent)
+    harness = build(tmp_path, agent)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert list(run.unanswered) == ["plan-a"]
     assert run.finished[A].state == "blocked"
-    assert not told(world, CorrectionPlanned)
+    assert not told(harness, CorrectionPlanned)
 
-    world.say(Message(kind="answer", subject="plan-a", value="skip", comment="it is there", by="me"))
-    skipped = world.drive()
+    harness.send(Message(kind="answer", subject="plan-a", value="skip", comment="it is there", by="me"))
+    skipped = harness.drive()
 
     assert skipped.ended is not None
     assert skipped.ended.state == "done"
@@ -149,12 +149,12 @@ def test_a_wrong_plan_is_neither_fixed_nor_healed_further(tmp_path: Path) -> Non
 
 def test_a_person_who_retries_the_step_does_not_wait_for_its_blocked_corrective_step(tmp_path: Path) -> None:
     agent = Healer("b")
-    world = build(tmp_path, agent)
-    world.drive()
+    harness = build(tmp_path, agent)
+    harness.drive()
     agent.right = ("a", "b")
-    world.say(Message(kind="retry", subject="a", value=json.dumps({"tier": "strong", "context": "Think of a."})))
+    harness.send(Message(kind="retry", subject="a", value=json.dumps({"tier": "strong", "context": "Think of a."})))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
     assert run.ended.state == "done"
@@ -176,26 +176,26 @@ def test_both_ways_are_tried_once_wherever_the_process_dies(tmp_path: Path, when
     whole.drive()
 
     for nth in range(1 + part, whole.store.appends + 1, 8):
-        world = build(tmp_path / str(nth), Healer("ah2", "b"))
-        world.die_at(nth, when=when)
-        run = world.drive_through()
+        harness = build(tmp_path / str(nth), Healer("ah2", "b"))
+        harness.die_at(nth, when=when)
+        run = harness.drive_through()
 
-        assert_healed_at_last(world, run, nth)
+        assert_healed_at_last(harness, run, nth)
 
 
 def test_what_a_blocked_step_fails_is_recorded(tmp_path: Path) -> None:
-    world = build(tmp_path, Healer("b"), retries=0)
+    harness = build(tmp_path, Healer("b"), retries=0)
 
-    run = world.drive()
+    run = harness.drive()
 
-    assert [one.failing for one in told(world, StepFinished) if isinstance(one, StepFinished)] == [("check a",)]
+    assert [one.failing for one in told(harness, StepFinished) if isinstance(one, StepFinished)] == [("check a",)]
     assert run.finished[A].reason == "still failing after 0 fixes: check a (not as it should be)"
 
 
 def test_a_step_that_works_too_long_is_blocked(tmp_path: Path) -> None:
-    world = build(tmp_path, Healer("b"), step_timeout=0.0001)
+    harness = build(tmp_path, Healer("b"), step_timeout=0.0001)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.finished[A].state == "blocked"
     assert run.finished[A].reason == "timed out after 0.0001s"

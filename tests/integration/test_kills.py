@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, User, make_user, step_of, step_text, write_plan
-from tests.integration.worlds import RUN, World, WritingAgent, judge, small_plan, step
+from tests.acceptance.cli_user import PLAN, User, make_user, step_of, step_text, write_plan
+from tests.integration.harness import RUN, Harness, WritingAgent, judge, small_plan, step
 
 from drumline.agents.command import judge as judge_command
 from drumline.core import events as ev
@@ -76,9 +76,9 @@ class MortalGit(FakeWorkspaces):
             raise GitKilled(f"git {call} was killed by signal 9", hint="drumline resume")
 
 
-def world_of(folder: Path, *, agent: WritingAgent | None = None, script: Callable[[Job], Ended] = judge) -> World:
+def harness_of(folder: Path, *, agent: WritingAgent | None = None, script: Callable[[Job], Ended] = judge) -> Harness:
     plan = small_plan(step("a"), step("b"))
-    return World(folder=folder, plan=plan, agent=agent or WritingAgent(), script=script, mode="sequential")
+    return Harness(folder=folder, plan=plan, agent=agent or WritingAgent(), script=script, mode="sequential")
 
 
 def killing(times: int) -> Callable[[Job], Ended]:
@@ -98,30 +98,30 @@ def states(run: RunState) -> dict[str, str]:
     return {str(name): f.state for name, f in run.finished.items() if name not in RUN_WALKS}
 
 
-def lost(world: World) -> list[str]:
-    return [r.event.killed for r in world.store.tail(RUN) if isinstance(r.event, ev.WorkLost)]
+def lost(harness: Harness) -> list[str]:
+    return [r.event.killed for r in harness.store.tail(RUN) if isinstance(r.event, ev.WorkLost)]
 
 
 def test_an_attempt_whose_agent_is_killed_is_lost_and_made_again(tmp_path: Path) -> None:
-    world = world_of(tmp_path, agent=MortalAgent(MOST_KILLS - 1))
+    harness = harness_of(tmp_path, agent=MortalAgent(MOST_KILLS - 1))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     found = run.finished[A]
     assert (found.attempts, found.fixes, found.lost) == (1, 0, 2)
     assert found.usage["output_tokens"] == 10.0
-    assert lost(world) == ["the agent: it was killed by signal 9"] * 2
-    assert [label for _, label in world.workspaces.kept if label.startswith("lost-")] != []
+    assert lost(harness) == ["the agent: it was killed by signal 9"] * 2
+    assert [label for _, label in harness.workspaces.kept if label.startswith("lost-")] != []
 
 
 def test_an_agent_that_is_killed_every_time_blocks_its_step_and_a_resume_tries_again(tmp_path: Path) -> None:
-    world = world_of(tmp_path, agent=MortalAgent(MOST_KILLS))
+    harness = harness_of(tmp_path, agent=MortalAgent(MOST_KILLS))
 
-    first = world.drive()
-    resumed = world.drive()
+    first = harness.drive()
+    resumed = harness.drive()
 
-    blocked = next(r.event for r in world.store.tail(RUN) if isinstance(r.event, ev.StepFinished))
+    blocked = next(r.event for r in harness.store.tail(RUN) if isinstance(r.event, ev.StepFinished))
     assert states(first) == {"a": "blocked", "b": "done"}
     assert blocked.reason.startswith("killed from outside 3 times in a row: the agent")
     assert "drumline resume" in blocked.reason
@@ -130,32 +130,32 @@ def test_an_agent_that_is_killed_every_time_blocks_its_step_and_a_resume_tries_a
 
 
 def test_a_check_that_is_killed_runs_again_without_a_fix(tmp_path: Path) -> None:
-    world = world_of(tmp_path, script=killing(MOST_KILLS - 1))
+    harness = harness_of(tmp_path, script=killing(MOST_KILLS - 1))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     assert (run.finished[A].attempts, run.finished[A].fixes, run.finished[A].is_proved) == (1, 0, True)
-    assert lost(world) == ["the check check a"] * 2
+    assert lost(harness) == ["the check check a"] * 2
 
 
 def test_a_resume_after_killed_checks_keeps_the_work_and_only_checks(tmp_path: Path) -> None:
-    world = world_of(tmp_path, script=killing(MOST_KILLS))
+    harness = harness_of(tmp_path, script=killing(MOST_KILLS))
 
-    first, resumed = world.drive(), world.drive()
+    first, resumed = harness.drive(), harness.drive()
 
     assert states(first) == {"a": "blocked", "b": "done"}
     assert states(resumed) == {"a": "done", "b": "done"}
-    assert isinstance(world.agent, WritingAgent)
-    assert [a.step for a in world.agent.assignments] == ["a", "b"]
+    assert isinstance(harness.agent, WritingAgent)
+    assert [a.step for a in harness.agent.assignments] == ["a", "b"]
 
 
 def test_a_check_that_fails_between_two_kills_ends_the_row(tmp_path: Path) -> None:
     ends = [Ended(exit_code=137, seconds=0.0, killed=True)] * 2
     queue = [*ends, Ended(exit_code=1, seconds=0.0), *ends]
-    world = world_of(tmp_path, script=lambda job: queue.pop(0) if queue else judge(job))
+    harness = harness_of(tmp_path, script=lambda job: queue.pop(0) if queue else judge(job))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     assert run.finished[A].fixes == 1
@@ -163,21 +163,21 @@ def test_a_check_that_fails_between_two_kills_ends_the_row(tmp_path: Path) -> No
 
 def test_an_exit_code_of_137_that_a_shell_tells_is_the_works_failure(tmp_path: Path) -> None:
     queue = [Ended(exit_code=137, seconds=0.0), Ended(exit_code=139, seconds=0.0)]
-    world = world_of(tmp_path, script=lambda job: queue.pop(0) if queue else judge(job))
+    harness = harness_of(tmp_path, script=lambda job: queue.pop(0) if queue else judge(job))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.finished[A].fixes == 2
-    assert lost(world) == []
+    assert lost(harness) == []
 
 
 @pytest.mark.parametrize("call", ["prepare", "snapshot", "clean", "commit", "land"])
 def test_a_git_that_is_killed_is_called_again(tmp_path: Path, call: str) -> None:
-    world = world_of(tmp_path)
-    world.workspaces = git = MortalGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness = harness_of(tmp_path)
+    harness.workspaces = git = MortalGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
     git.call, git.times = call, MOST_KILLS - 1
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     assert (run.finished[A].attempts, run.finished[A].fixes) == (1, 0)
@@ -186,13 +186,13 @@ def test_a_git_that_is_killed_is_called_again(tmp_path: Path, call: str) -> None
 
 @pytest.mark.parametrize("call", ["prepare", "commit"])
 def test_a_git_that_is_killed_every_time_blocks_its_step_and_a_resume_tries_again(tmp_path: Path, call: str) -> None:
-    world = world_of(tmp_path)
-    world.workspaces = git = MortalGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness = harness_of(tmp_path)
+    harness.workspaces = git = MortalGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
     git.call, git.times = call, MOST_KILLS
 
-    first = world.drive()
+    first = harness.drive()
     reason = first.finished[A].reason
-    resumed = world.drive()
+    resumed = harness.drive()
 
     assert f"killed from outside 3 times in a row: git {call} was killed by signal 9" in reason
     assert states(resumed) == {"a": "done", "b": "done"}
@@ -285,7 +285,7 @@ def test_what_a_check_started_and_could_not_be_ended_is_named_in_the_steps_notic
     def leave(job: Job) -> Ended:
         return replace(judge(job), left="sleep (pid 12)")
 
-    run = world_of(tmp_path, script=leave).drive()
+    run = harness_of(tmp_path, script=leave).drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     assert run.finished[A].notices == ("what it started could not be ended and may still be at work: sleep (pid 12)",)

@@ -24,7 +24,7 @@ def git(where: Path, *args: str) -> str:
     return subprocess.run(["git", *args], cwd=where, check=True, capture_output=True, text=True).stdout.strip()
 
 
-class Site:
+class Project:
     """A repository, and the workspaces of one run in it."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,12 +42,12 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     for key in [key for key in os.environ if key.startswith("GIT_")]:
         monkeypatch.delenv(key)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    return Site(tmp_path)
+    return Project(tmp_path)
 
 
 def change_in_secret(where: Path) -> None:
@@ -91,35 +91,35 @@ DEEDS: list[tuple[Callable[[Path], None], dict[str, str]]] = [
 
 @pytest.mark.parametrize(("deed", "told"), DEEDS, ids=[deed.__name__ for deed, _ in DEEDS])
 def test_what_a_check_does_after_one_that_did_nothing_is_seen(
-    site: Site, deed: Callable[[Path], None], told: dict[str, str]
+    project: Project, deed: Callable[[Path], None], told: dict[str, str]
 ) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(STEP, site.base)
+        spaces = project.open()
+        await spaces.prepare(STEP, project.base)
         (spaces.path(STEP) / "b.txt").write_text("work\n")
-        tree = await spaces.snapshot(STEP, base=site.base)
-        await spaces.changed(site.base, tree)
-        assert await spaces.clean(STEP, tree, base=site.base) == {}
+        tree = await spaces.snapshot(STEP, base=project.base)
+        await spaces.changed(project.base, tree)
+        assert await spaces.clean(STEP, tree, base=project.base) == {}
 
         deed(spaces.path(STEP))
 
-        assert await spaces.clean(STEP, tree, base=site.base) == told
-        assert await spaces.clean(STEP, tree, base=site.base) == {}
+        assert await spaces.clean(STEP, tree, base=project.base) == told
+        assert await spaces.clean(STEP, tree, base=project.base) == {}
 
     anyio.run(body)
 
 
-def test_an_index_that_another_driver_has_written_is_not_believed(site: Site) -> None:
+def test_an_index_that_another_driver_has_written_is_not_believed(project: Project) -> None:
     async def body() -> None:
-        ours, theirs = site.open(), site.open()
-        await ours.prepare(STEP, site.base)
-        tree = await ours.snapshot(STEP, base=site.base)
-        await ours.changed(site.base, tree)
+        ours, theirs = project.open(), project.open()
+        await ours.prepare(STEP, project.base)
+        tree = await ours.snapshot(STEP, base=project.base)
+        await ours.changed(project.base, tree)
         (ours.path(STEP) / "new.txt").write_text("x")
 
-        await theirs.snapshot(STEP, base=site.base)
+        await theirs.snapshot(STEP, base=project.base)
 
-        assert await ours.clean(STEP, tree, base=site.base) == {"new.txt": "created"}
+        assert await ours.clean(STEP, tree, base=project.base) == {"new.txt": "created"}
 
     anyio.run(body)
 
@@ -133,22 +133,22 @@ def arm(repository: Path, trace: Path) -> None:
 
 @pytest.mark.parametrize("place", ["lib", "a.txt"])
 def test_no_program_is_started_that_a_repository_names_which_the_work_has_added(
-    site: Site, tmp_path: Path, place: str
+    project: Project, tmp_path: Path, place: str
 ) -> None:
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(STEP, site.base)
+        spaces = project.open()
+        await spaces.prepare(STEP, project.base)
         where = spaces.path(STEP)
         (where / ".gitmodules").write_text(f'[submodule "lib"]\n\tpath = {place}\n\turl = ./lib\n')
         if (where / place).exists():
             (where / place).unlink()
-        git(where, "clone", "-q", str(site.top), place)
-        tree = await spaces.snapshot(STEP, base=site.base)
-        assert git(site.top, "ls-tree", tree, place).startswith("160000")
-        await spaces.changed(site.base, tree)
+        git(where, "clone", "-q", str(project.top), place)
+        tree = await spaces.snapshot(STEP, base=project.base)
+        assert git(project.top, "ls-tree", tree, place).startswith("160000")
+        await spaces.changed(project.base, tree)
         arm(where / place, tmp_path / "trace")
 
-        changed = await spaces.clean(STEP, tree, base=site.base)
+        changed = await spaces.clean(STEP, tree, base=project.base)
 
         assert not (tmp_path / "trace").exists()
         assert changed == {}
@@ -157,7 +157,9 @@ def test_no_program_is_started_that_a_repository_names_which_the_work_has_added(
 
 
 @pytest.mark.parametrize("outside", [False, True])
-def test_no_compiled_module_outlives_the_tree_that_it_was_made_from(site: Site, tmp_path: Path, outside: bool) -> None:
+def test_no_compiled_module_outlives_the_tree_that_it_was_made_from(
+    project: Project, tmp_path: Path, outside: bool
+) -> None:
     """Python knows a compiled module by the time, in seconds, and the size of its source."""
 
     def ask(where: Path) -> str:
@@ -167,17 +169,17 @@ def test_no_compiled_module_outlives_the_tree_that_it_was_made_from(site: Site, 
         return subprocess.run(words, cwd=where, check=True, capture_output=True, text=True, env=env).stdout.strip()
 
     async def body() -> None:
-        spaces = site.open()
-        await spaces.prepare(STEP, site.base)
+        spaces = project.open()
+        await spaces.prepare(STEP, project.base)
         where, cache = spaces.path(STEP), tmp_path / "cache"
         (where / ".gitignore").write_text("__pycache__\n")
         if outside:
             cache.mkdir()
             (where / "__pycache__").symlink_to(cache)
         (where / "mod.py").write_text("x = 1\n")
-        before = await spaces.snapshot(STEP, base=site.base)
+        before = await spaces.snapshot(STEP, base=project.base)
         (where / "mod.py").write_text("x = 2\n")
-        after = await spaces.snapshot(STEP, base=site.base)
+        after = await spaces.snapshot(STEP, base=project.base)
         assert ask(where) == "2"
         kept = list(cache.glob("*"))
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.integration.worlds import RUN, Died, World, WritingAgent, judge, small_plan, step
+from tests.integration.harness import RUN, Died, Harness, WritingAgent, judge, small_plan, step
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId, Stream
 from drumline.core.state import RunState
-from drumline.core.words import DropCause
+from drumline.core.vocabulary import DropCause
 from drumline.engine.driver import Driver
 from drumline.engine.upkeep import Upkeep
 from drumline.ports.agents import Assignment, Outcome
@@ -23,7 +23,7 @@ from drumline.ports.processes import Ended, Job
 NAMES = ("a", "b", "c", "d")
 
 
-class Gathering(WritingAgent):
+class MapProgress(WritingAgent):
     """Lets all steps be at work at once; a second attempt writes what the checks of the whole miss."""
 
     def __init__(self, names: tuple[str, ...] = NAMES) -> None:
@@ -44,12 +44,12 @@ class Checks:
 
     def __init__(self) -> None:
         self.busy = self.most = 0
-        self.world: World | None = None
+        self.harness: Harness | None = None
 
     async def wait_for_others(self, job: Job) -> None:
         """On a tree of several steps, wait until all but the first have lined up."""
         joined = sum((job.cwd / f"{name}.txt").exists() for name in NAMES) > 1
-        while self.world is not None and joined and count_tickets(self.world) < len(NAMES) - 1:  # noqa: ASYNC110 - no event
+        while self.harness is not None and joined and count_tickets(self.harness) < len(NAMES) - 1:  # noqa: ASYNC110 - no event
             await anyio.sleep(0.005)
 
     async def __call__(self, job: Job) -> Ended:
@@ -65,66 +65,66 @@ class Checks:
         return Ended(exit_code=0 if good else 1, seconds=0.0, output="" if good else "b does not fit")
 
 
-def build(folder: Path, *, configured: tuple[str, ...] = ()) -> World:
+def build(folder: Path, *, configured: tuple[str, ...] = ()) -> Harness:
     plan = small_plan(*map(step, NAMES))
     checks = Checks()
-    return World(folder=folder, plan=plan, agent=Gathering(), jobs=4, configured=configured, script=checks)  # type: ignore[arg-type]
+    return Harness(folder=folder, plan=plan, agent=MapProgress(), jobs=4, configured=configured, script=checks)  # type: ignore[arg-type]
 
 
-def read_events(world: World, name: str = "") -> list[ev.Event]:
-    return [recorded.event for recorded in world.store.read(Stream(RUN, StepId(name)))]
+def read_events(harness: Harness, name: str = "") -> list[ev.Event]:
+    return [recorded.event for recorded in harness.store.read(Stream(RUN, StepId(name)))]
 
 
-def count_tickets(world: World) -> int:
-    return sum(isinstance(event, ev.TicketTaken) for event in read_events(world))
+def count_tickets(harness: Harness) -> int:
+    return sum(isinstance(event, ev.TicketTaken) for event in read_events(harness))
 
 
-def find_landed(world: World, name: str) -> ev.StepLanded:
-    return next(event for event in read_events(world, name) if isinstance(event, ev.StepLanded))
+def find_landed(harness: Harness, name: str) -> ev.StepLanded:
+    return next(event for event in read_events(harness, name) if isinstance(event, ev.StepLanded))
 
 
-def assert_proved_where_it_landed(world: World, run: RunState) -> None:
+def assert_proved_where_it_landed(harness: Harness, run: RunState) -> None:
     """Every step landed once, with its checks green on exactly the tree that landed; nobody is left in the queue."""
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert sorted(name for _, name in world.workspaces.log()) == [*NAMES]
+    assert sorted(name for _, name in harness.workspaces.log()) == [*NAMES]
     assert run.queue.tickets == ()
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)
     for name in NAMES:
-        landed = find_landed(world, name)
-        ended = [event for event in read_events(world, name) if isinstance(event, ev.CheckEnded)]
+        landed = find_landed(harness, name)
+        ended = [event for event in read_events(harness, name) if isinstance(event, ev.CheckEnded)]
         assert {event.exit_code for event in ended if event.tree == landed.tree} == {0}, name
 
 
 def test_steps_that_are_ready_at_once_are_judged_side_by_side_and_land_as_they_were_judged(tmp_path: Path) -> None:
-    world = build(tmp_path)
-    assert isinstance(world.script, Checks)
-    world.script.world = world
+    harness = build(tmp_path)
+    assert isinstance(harness.script, Checks)
+    harness.script.harness = harness
 
-    run = world.drive()
+    run = harness.drive()
 
-    formed = [event for event in read_events(world) if isinstance(event, ev.CandidateFormed)]
-    landed = {name: find_landed(world, name).commit for name in NAMES}
-    moved = [event for event in read_events(world) if isinstance(event, ev.BranchMoved)]
-    assert_proved_where_it_landed(world, run)
+    formed = [event for event in read_events(harness) if isinstance(event, ev.CandidateFormed)]
+    landed = {name: find_landed(harness, name).commit for name in NAMES}
+    moved = [event for event in read_events(harness) if isinstance(event, ev.BranchMoved)]
+    assert_proved_where_it_landed(harness, run)
     assert sum(event.commit == landed[event.step] for event in formed) == len(NAMES) - 1
     assert any(event.ahead for event in formed)
     assert all(earlier.new == later.old for earlier, later in pairwise(moved))
-    assert world.script.most > 1
+    assert harness.script.most > 1
 
 
 def test_only_the_step_that_does_not_fit_goes_back_to_its_agent(tmp_path: Path) -> None:
-    world = build(tmp_path, configured=("whole",))
-    assert isinstance(world.agent, Gathering)
+    harness = build(tmp_path, configured=("whole",))
+    assert isinstance(harness.agent, MapProgress)
 
-    run = world.drive()
+    run = harness.drive()
 
-    attempts = Counter(assignment.step for assignment in world.agent.assignments)
-    first = world.workspaces.log()[0][1]
-    assert_proved_where_it_landed(world, run)
+    attempts = Counter(assignment.step for assignment in harness.agent.assignments)
+    first = harness.workspaces.log()[0][1]
+    assert_proved_where_it_landed(harness, run)
     if first != "b":  # else everybody has to fit to it
         assert attempts == {"a": 1, "b": 2, "c": 1, "d": 1}
-    assert "fixed.txt" in world.workspaces.files(world.workspaces.log()[-1][0])
+    assert "fixed.txt" in harness.workspaces.files(harness.workspaces.log()[-1][0])
 
 
 LEAST, MOST = 50, 70
@@ -134,32 +134,32 @@ SAMPLE = [pytest.param(*death, marks=() if n % 11 == 0 else pytest.mark.long) fo
 
 
 def test_the_enumeration_of_the_queue_covers_every_append(tmp_path: Path) -> None:
-    world = build(tmp_path, configured=("whole",))
-    world.drive()
+    harness = build(tmp_path, configured=("whole",))
+    harness.drive()
 
-    assert LEAST <= world.store.appends <= MOST
+    assert LEAST <= harness.store.appends <= MOST
 
 
 @pytest.mark.parametrize(("nth", "when"), SAMPLE)
 def test_a_run_with_a_queue_ends_well_wherever_its_process_dies(tmp_path: Path, nth: int, when: str) -> None:
-    world = build(tmp_path, configured=("whole",))
-    world.die_at(nth, when=when)
+    harness = build(tmp_path, configured=("whole",))
+    harness.die_at(nth, when=when)
 
-    run = world.drive_through()
+    run = harness.drive_through()
 
-    assert_proved_where_it_landed(world, run)
-    assert "fixed.txt" in world.workspaces.files(world.workspaces.log()[-1][0])
+    assert_proved_where_it_landed(harness, run)
+    assert "fixed.txt" in harness.workspaces.files(harness.workspaces.log()[-1][0])
 
 
 def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Path) -> None:
     names = ("o", "a", "b")
-    world = World(folder=tmp_path, plan=small_plan(*map(step, names)), agent=Gathering(names), jobs=1)
+    harness = Harness(folder=tmp_path, plan=small_plan(*map(step, names)), agent=MapProgress(names), jobs=1)
     stuck = anyio.Event()
 
     async def check(job: Job) -> Ended:
         name, together = job.argv[-1][-1], (job.cwd / "o.txt").exists()
         if not together and name == "a":  # it is ready once the head has moved
-            while not any(isinstance(event, ev.BranchMoved) for event in read_events(world)):  # noqa: ASYNC110 - no event
+            while not any(isinstance(event, ev.BranchMoved) for event in read_events(harness)):  # noqa: ASYNC110 - no event
                 await anyio.sleep(0.005)
         elif not together and name == "b":  # and this one is behind it
             await stuck.wait()
@@ -168,27 +168,27 @@ def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Pat
             await anyio.sleep_forever()
         return judge(job)
 
-    world.script = check  # type: ignore[assignment]
+    harness.script = check  # type: ignore[assignment]
 
-    run = anyio.run(drive_beside_dying, world, stuck)
+    run = anyio.run(drive_beside_dying, harness, stuck)
 
-    dropped = [event for event in read_events(world) if isinstance(event, ev.CandidateDropped)]
+    dropped = [event for event in read_events(harness) if isinstance(event, ev.CandidateDropped)]
     assert run.ended is not None
     assert run.ended.state == "done"
     assert [(event.step, event.cause) for event in dropped] == [("a", DropCause.LOST)]
-    assert [name for _, name in world.workspaces.log()] == ["o", "b", "a"]
+    assert [name for _, name in harness.workspaces.log()] == ["o", "b", "a"]
 
 
-async def drive_beside_dying(world: World, stuck: anyio.Event) -> RunState:
+async def drive_beside_dying(harness: Harness, stuck: anyio.Event) -> RunState:
     """Three drivers with one step each; the one whose check is stuck dies once another step is behind its own.
 
     The one that has nothing left to do is stopped before.
     """
-    await world.begin()
+    await harness.begin()
     drivers, lives = [], []
     for _ in range(3):
-        drivers.append(Driver(upkeep=Upkeep(kit=world.kit(), recover=world.recover), run_id=RUN, jobs=1))
-        lives.append(world.life)
+        drivers.append(Driver(upkeep=Upkeep(services=harness.services(), recover=harness.recover), run_id=RUN, jobs=1))
+        lives.append(harness.life)
     scopes = [anyio.CancelScope() for _ in drivers]
     ended: list[RunState] = []
 
@@ -200,13 +200,13 @@ async def drive_beside_dying(world: World, stuck: anyio.Event) -> RunState:
         for number in range(len(drivers)):
             tasks.start_soon(drive, number)
         await stuck.wait()
-        while not any(isinstance(event, ev.TicketTaken) and event.step == "b" for event in read_events(world)):  # noqa: ASYNC110 - a journal tells no event
+        while not any(isinstance(event, ev.TicketTaken) and event.step == "b" for event in read_events(harness)):  # noqa: ASYNC110 - a journal tells no event
             await anyio.sleep(0.005)
-        idle = next(event.driver for event in read_events(world, "o") if isinstance(event, ev.StepClaimed))
+        idle = next(event.driver for event in read_events(harness, "o") if isinstance(event, ev.StepClaimed))
         next(driver for driver in drivers if driver._me == idle).stop()  # else it takes over
-        owner = world.store.held(RUN)[StepId("a")].driver
+        owner = harness.store.list_claims(RUN)[StepId("a")].driver
         dying = next(n for n, driver in enumerate(drivers) if driver._me == owner)
         lives[dying].over = True
         scopes[dying].cancel()
-        world.roster.die(owner)
+        harness.roster.die(owner)
     return ended[-1]

@@ -12,9 +12,9 @@ from typing import Any, cast
 
 import anyio
 import pytest
-from tests.integration.flowworlds import FlowWorld
+from tests.integration.flow_harness import FlowHarness
+from tests.integration.harness import RUN, Harness, small_plan, step
 from tests.integration.test_flow_driver import act, ask, plain
-from tests.integration.worlds import RUN, World, small_plan, step
 from tests.unit.flows import end, script
 
 from drumline.core import events as ev
@@ -110,42 +110,42 @@ def read(store: MemoryStore) -> RunState:
 
 def plan_case(folder: Path, message: Message, heard: type[ev.Event], *, autonomy: str, slips: bool = False) -> Case:
     """One step that asks before it lands, or that never passes its check."""
-    world = World(folder=folder, plan=small_plan(step("a", checks=("fail",) if slips else ("check",))))
-    world.autonomy, world.retries = autonomy, 0
+    harness = Harness(folder=folder, plan=small_plan(step("a", checks=("fail",) if slips else ("check",))))
+    harness.autonomy, harness.retries = autonomy, 0
     if slips:
-        judge = world.script
-        world.script = lambda job: replace(judge(job), exit_code=1)
+        judge = harness.script
+        harness.script = lambda job: replace(judge(job), exit_code=1)
 
     def drive(bystander: Bystander) -> RunState:
         async def session() -> RunState:
-            await world.begin()
-            store, roster = Overheard(world.store, bystander), Overheard(world.roster, bystander)
-            kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
+            await harness.begin()
+            store, roster = Overheard(harness.store, bystander), Overheard(harness.roster, bystander)
+            services = replace(harness.services(), store=cast(Store, store), roster=cast(Roster, roster))
             with anyio.fail_after(PATIENCE):
-                return await Driver(upkeep=Upkeep(kit=kit), run_id=RUN).drive()
+                return await Driver(upkeep=Upkeep(services=services), run_id=RUN).drive()
 
         return anyio.run(session)
 
-    return Case(store=world.store, roster=world.roster, message=message, drive=drive, heard=heard)
+    return Case(store=harness.store, roster=harness.roster, message=message, drive=drive, heard=heard)
 
 
 def flow_case(folder: Path) -> Case:
     """A script, then a question."""
     flow = plain(script("first", "sure"), ask("sure", yes="end"), end())
-    world = FlowWorld(folder=folder, flows={"main": flow}, act=act)
+    harness = FlowHarness(folder=folder, flows={"main": flow}, act=act)
 
     def drive(bystander: Bystander) -> RunState:
         async def session() -> RunState:
-            await world.begin()
-            store, roster = Overheard(world.store, bystander), Overheard(world.roster, bystander)
-            kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
+            await harness.begin()
+            store, roster = Overheard(harness.store, bystander), Overheard(harness.roster, bystander)
+            services = replace(harness.services(), store=cast(Store, store), roster=cast(Roster, roster))
             with anyio.fail_after(PATIENCE):
-                return await Driver(upkeep=Upkeep(kit=kit, perform=world.performing()), run_id=RUN).drive()
+                return await Driver(upkeep=Upkeep(services=services, perform=harness.performing()), run_id=RUN).drive()
 
         return anyio.run(session)
 
     message = Message(kind="answer", subject="sure", value="yes")
-    return Case(store=world.store, roster=world.roster, message=message, drive=drive, heard=ev.GateAnswered)
+    return Case(store=harness.store, roster=harness.roster, message=message, drive=drive, heard=ev.GateAnswered)
 
 
 def build(kind: str, folder: Path) -> Case:
@@ -196,11 +196,11 @@ def test_whoever_speaks_while_the_driver_leaves_is_heard(tmp_path: Path, kind: s
 
 
 def test_a_driver_that_comes_after_the_end_of_a_flow_leaves_it_as_it_is(tmp_path: Path) -> None:
-    world = FlowWorld(folder=tmp_path, flows={"main": plain(script("first", "end"), end())}, act=act)
-    world.drive()
-    before = [entry.seq for entry in world.store.tail(RUN)]
+    harness = FlowHarness(folder=tmp_path, flows={"main": plain(script("first", "end"), end())}, act=act)
+    harness.drive()
+    before = [entry.seq for entry in harness.store.tail(RUN)]
 
-    late = world.drive()
+    late = harness.drive()
 
     assert late.ended is not None
-    assert [entry.seq for entry in world.store.tail(RUN)] == before
+    assert [entry.seq for entry in harness.store.tail(RUN)] == before

@@ -14,14 +14,14 @@ from tests.examples import MANY
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Severity, Status, Step
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.datatext import Data, plain, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.planfiles.maestro import MaestroFiles, PlanDialect, StateDialect
 from drumline.planfiles.maestro_data import frontmatter
 from drumline.planfiles.stepfile import replace_spans
-from drumline.ports.planfiles import Account, Correction, StepAccount, StepFailure
+from drumline.ports.planfiles import Correction, ProgressReport, StepFailure, StepProgress
 from drumline.record import replace
 
 MARKDOWN = """\
@@ -337,11 +337,11 @@ def test_a_second_correction_inherits_what_the_first_did(file: Path, number: int
     assert files.read().errors == ()
 
 
-def account(*steps: StepAccount, state: str = "running", mode: str = "") -> Account:
-    return Account(run="run-1", state=state, mode=mode, now=TIMES, steps=steps)
+def progress(*steps: StepProgress, state: str = "running", mode: str = "") -> ProgressReport:
+    return ProgressReport(run="run-1", state=state, mode=mode, now=TIMES, steps=steps)
 
 
-FIRST_DONE = StepAccount(
+FIRST_DONE = StepProgress(
     step=StepId("1"),
     state="done",
     started="2030-01-01T01:00:00Z",
@@ -360,7 +360,9 @@ def test_the_books_of_a_state_file_are_kept(tmp_path: Path, name: str) -> None:
     files = opened(file, DOCUMENTS[name])
     files.write(files.read().plan.steps[0], Marks(status=Status.DONE))
 
-    files.account(account(FIRST_DONE, StepAccount(step=StepId("2"), state="running", started=TIMES), mode="parallel"))
+    files.report_progress(
+        progress(FIRST_DONE, StepProgress(step=StepId("2"), state="running", started=TIMES), mode="parallel")
+    )
 
     state = data_of(file)
     first, second = state["phases"]
@@ -381,11 +383,11 @@ def test_booking_twice_changes_nothing(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     files = opened(file, DOCUMENTS[name])
     failures = (StepFailure(at=TIMES, message="check 'x' failed"),)
-    failed = StepAccount(step=StepId("2"), state="blocked", failures=failures, finished=TIMES)
-    files.account(account(FIRST_DONE, failed))
+    failed = StepProgress(step=StepId("2"), state="blocked", failures=failures, finished=TIMES)
+    files.report_progress(progress(FIRST_DONE, failed))
     once = file.read_bytes()
 
-    files.account(account(FIRST_DONE, failed))
+    files.report_progress(progress(FIRST_DONE, failed))
 
     assert file.read_bytes() == once
 
@@ -404,20 +406,20 @@ def test_every_failure_is_one_entry_with_what_came_of_it(tmp_path: Path, name: s
         StepFailure(at=LATER, message="still failing after 2 fixes: make timeout"),
     ]
 
-    def book(count: int, state: str) -> list[tuple[str, str, bool]]:
-        step = StepAccount(step=StepId("2"), state=state, failures=tuple(failures[:count]), retries=2)
-        files.account(account(step))
+    def write_progress(count: int, state: str) -> list[tuple[str, str, bool]]:
+        step = StepProgress(step=StepId("2"), state=state, failures=tuple(failures[:count]), retries=2)
+        files.report_progress(progress(step))
         errors = data_of(file)["phases"][1]["errors"]
         assert all(set(e) == {"agent", "timestamp", "type", "message", "resolution", "resolved"} for e in errors)
         return [(error["type"], error["resolution"], error["resolved"]) for error in errors]
 
     validation, timeout = ("validation", "retried", False), ("timeout", "pending", False)
-    assert book(1, "running") == [validation]
-    assert book(3, "running") == [validation, validation, timeout]
-    assert book(4, "blocked") == [validation, validation, timeout, ("validation", "pending", False)]
+    assert write_progress(1, "running") == [validation]
+    assert write_progress(3, "running") == [validation, validation, timeout]
+    assert write_progress(4, "blocked") == [validation, validation, timeout, ("validation", "pending", False)]
     failures[2:] = [replace(failure, retried=True) for failure in failures[2:]]
     kinds = ["validation", "validation", "timeout", "validation"]
-    assert book(4, "done") == [(kind, "retried", True) for kind in kinds]
+    assert write_progress(4, "done") == [(kind, "retried", True) for kind in kinds]
     assert data_of(file)["phases"][1]["retry_count"] == 2
 
 
@@ -437,7 +439,7 @@ def test_a_batch_is_named_while_several_phases_run(tmp_path: Path) -> None:
     file = tmp_path / "active-session.md"
     files = opened(file, STATE_YAML)
 
-    files.account(account(*(StepAccount(step=StepId(number), state="running") for number in "12")))
+    files.report_progress(progress(*(StepProgress(step=StepId(number), state="running") for number in "12")))
 
     assert data_of(file)["current_batch"] == "batch-1-2"
 
@@ -447,7 +449,7 @@ def test_a_phase_that_ends_in_a_record_takes_new_keys_after_it(tmp_path: Path) -
     text = "---\nphases:\n  - id: 1\n    name: X\n    downstream_context:\n      warnings: []\n---\n"
     files = opened(file, text)
 
-    files.account(account(FIRST_DONE))
+    files.report_progress(progress(FIRST_DONE))
 
     (phase,) = data_of(file)["phases"]
     assert phase["downstream_context"]["assumptions"] == ["one", "two"]
@@ -468,9 +470,9 @@ def test_what_a_phase_left_for_the_next_ones_is_read_from_the_state_file(tmp_pat
 def test_a_plan_keeps_no_books(tmp_path: Path) -> None:
     files = opened(tmp_path / "plan.json", PLAN_JSON)
 
-    files.account(account(FIRST_DONE))
+    files.report_progress(progress(FIRST_DONE))
 
-    assert not files.keeps_books
+    assert not files.reports_progress
     assert (tmp_path / "plan.json").read_text() == PLAN_JSON
 
 
@@ -765,4 +767,4 @@ def try_writing(dialect: StateDialect | PlanDialect, text: str, step: Step) -> N
     edits = dialect.edit(text, step, marks, [check.line for check in step.checks])
     dialect.parse(replace_spans(text, edits), "x")
     dialect.parse(replace_spans(text, dialect.insert(text, fix, step)), "x")
-    dialect.parse(replace_spans(text, dialect.book(text, account(FIRST_DONE))), "x")
+    dialect.parse(replace_spans(text, dialect.write_progress(text, progress(FIRST_DONE))), "x")

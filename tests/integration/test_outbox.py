@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
-from tests.integration.worlds import RUN, World, small_plan, step
+from tests.integration.harness import RUN, Harness, small_plan, step
 
 from drumline.core.events import Event, PlanMirrored, PlanPinned, RunStarted, StepFinished, StepReopened, StepStarted
 from drumline.core.ids import Commit, DriverId, StepId
@@ -13,7 +13,7 @@ from drumline.core.plan import Marks, Status
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState
-from drumline.core.words import Mode, StepEnd
+from drumline.core.vocabulary import Mode, StepEnd
 from drumline.engine.outbox import Outbox
 from drumline.engine.upkeep import Upkeep
 
@@ -49,7 +49,7 @@ def overdue(outbox: Outbox, run: RunState) -> list[str]:
 
 
 def test_a_finished_step_is_overdue_until_its_file_says_so(tmp_path: Path) -> None:
-    outbox = Outbox(kit=World(folder=tmp_path, plan=small_plan(step("a"))).kit())
+    outbox = Outbox(services=Harness(folder=tmp_path, plan=small_plan(step("a"))).services())
     run = begin(StepFinished(step=A, state=StepEnd.DONE))
 
     before = overdue(outbox, run)
@@ -61,7 +61,7 @@ def test_a_finished_step_is_overdue_until_its_file_says_so(tmp_path: Path) -> No
 
 
 def test_a_step_that_finishes_another_way_is_overdue_again(tmp_path: Path) -> None:
-    outbox = Outbox(kit=World(folder=tmp_path, plan=small_plan(step("a"))).kit())
+    outbox = Outbox(services=Harness(folder=tmp_path, plan=small_plan(step("a"))).services())
     run = begin(StepFinished(step=A, state=StepEnd.BLOCKED, reason="no"), mirrored(Status.BLOCKED, "no"))
 
     settled = overdue(outbox, run)
@@ -72,7 +72,7 @@ def test_a_step_that_finishes_another_way_is_overdue_again(tmp_path: Path) -> No
 
 
 def test_marks_that_were_written_differently_since_are_put_right(tmp_path: Path) -> None:
-    outbox = Outbox(kit=World(folder=tmp_path, plan=small_plan(step("a"))).kit())
+    outbox = Outbox(services=Harness(folder=tmp_path, plan=small_plan(step("a"))).services())
     run = begin(StepFinished(step=A, state=StepEnd.DONE), mirrored(Status.DONE))
 
     settled = overdue(outbox, run)
@@ -89,25 +89,25 @@ def claim(name: str, at: str) -> PlanMirrored:
 
 
 def test_a_step_that_another_driver_claims_while_a_mark_waits_stays_claimed(tmp_path: Path) -> None:
-    world = World(folder=tmp_path, plan=small_plan(step("a"), step("b")))
-    pinned = PlanPinned(format="dag", title="Demo", steps=world.plan.steps, digests={})
+    harness = Harness(folder=tmp_path, plan=small_plan(step("a"), step("b")))
+    pinned = PlanPinned(format="dag", title="Demo", steps=harness.plan.steps, digests={})
     left = [claim("a", "2024-01-01T00:00:00Z"), claim("b", "2024-01-01T00:00:00Z")]
-    began = [StepStarted(step=found.id) for found in world.plan.steps]
+    began = [StepStarted(step=found.id) for found in harness.plan.steps]
     run = fold_run(RunState(id=RUN), [STARTED, pinned, *began, *left])
     for event in left:
-        world.planfiles.write(world.plan.by_id[event.step], event.marks)
-    upkeep = Upkeep(kit=world.kit())
+        harness.planfiles.write(harness.plan.by_id[event.step], event.marks)
+    upkeep = Upkeep(services=harness.services())
     live = claim("b", "2024-01-01T00:00:09Z")
 
     async def mirror() -> list[str]:
         written: list[str] = []
-        async for event in upkeep.mirror(run, world.store.held(RUN), ()):
+        async for event in upkeep.mirror(run, harness.store.list_claims(RUN), ()):
             assert isinstance(event, PlanMirrored)
             written.append(event.step)
-            world.store.take(RUN, live.step, DriverId("other"))  # while the mark of `a` was written
-            world.planfiles.write(world.plan.by_id[live.step], live.marks)
+            harness.store.take(RUN, live.step, DriverId("other"))  # while the mark of `a` was written
+            harness.planfiles.write(harness.plan.by_id[live.step], live.marks)
             fold_run(run, [event, live])
         return written
 
     assert anyio.run(mirror) == ["a"]
-    assert world.planfiles.marks(world.plan.by_id[live.step]) == live.marks
+    assert harness.planfiles.marks(harness.plan.by_id[live.step]) == live.marks

@@ -12,10 +12,10 @@ from typing import Any, cast
 import anyio
 import psutil
 import pytest
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, processes_of, wait_for
-from tests.integration.flowworlds import FlowWorld
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, processes_of, wait_for
+from tests.integration.flow_harness import FlowHarness
+from tests.integration.harness import RUN
 from tests.integration.test_flow_driver import act, ask, call, plain
-from tests.integration.worlds import RUN
 from tests.unit.flows import end, script
 
 from drumline.app.begin import Terms
@@ -25,7 +25,7 @@ from drumline.core.flow.model import FlowSettings
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, RunId
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.engine import wakeup
 from drumline.engine.driver import Driver
 from drumline.engine.nodes.visit import Visit
@@ -33,9 +33,9 @@ from drumline.engine.upkeep import Upkeep
 from drumline.ports.journal import Message, Store
 from drumline.record import replace
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 from drumline.wiring.flows import open_library
-from drumline.wiring.kits import open_kit
+from drumline.wiring.services import open_services
 
 MANY = 1_000
 WATCHED = 3.0
@@ -90,20 +90,22 @@ def user(tmp_path: Path) -> Iterator[User]:
         (tmp_path / "home" / "go").touch()
 
 
-async def park(site: Site, store: SqliteStore, count: int) -> list[RunId]:
+async def park(project: Project, store: SqliteStore, count: int) -> list[RunId]:
     """Walk a flow to its question this many times, each in a run of its own."""
-    library = open_library(site, site.state_dir / "kept")
-    flow = library.load(site.repository.top / "flows" / "ask" / "graph.yaml")
+    library = open_library(project, project.state_dir / "kept")
+    flow = library.load(project.repository.top / "flows" / "ask" / "graph.yaml")
     runs = [RunId(f"parked-{number:04}") for number in range(count)]
     for run in runs:
-        order = Order(run=run, flow=flow, folder=site.here, place="flows/ask/graph.yaml", base=Commit(""), terms=TERMS)
+        order = Order(
+            run=run, flow=flow, folder=project.here, place="flows/ask/graph.yaml", base=Commit(""), terms=TERMS
+        )
         await begin_flow_run(store, order)
     # Built once: but for the logs nothing in it is of one run, and it takes longer than the walk.
-    kit = open_kit(site, store, read_run(store, runs[0]), started_at=0.0)
-    services = replace(kit.open_flows(), library=library)
-    kit = replace(kit, open_flows=lambda: services)
+    services = open_services(project, store, read_run(store, runs[0]), started_at=0.0)
+    flow_services = replace(services.open_flows(), library=library)
+    services = replace(services, open_flows=lambda: flow_services)
     for run in runs:
-        state = await Driver(upkeep=Upkeep(kit=replace(kit, logs=site.logs(run))), run_id=run).drive()
+        state = await Driver(upkeep=Upkeep(services=replace(services, logs=project.logs(run))), run_id=run).drive()
         assert state.parked
     return runs
 
@@ -116,14 +118,14 @@ def seconds_of(process: psutil.Process) -> float:
 
 @pytest.mark.long
 def test_a_thousand_parked_runs_hold_nothing_and_a_live_driver_hardly_works_beside_them(user: User) -> None:
-    site = open_site(user.repo)
-    store = site.open_store()
+    project = open_project(user.repo)
+    store = project.open_store()
     threads = threading.active_count()
 
-    runs = anyio.run(park, site, store, MANY)
+    runs = anyio.run(park, project, store, MANY)
 
-    assert [run for run in runs if store.held(run)] == []
-    assert site.roster.entered() == []
+    assert [run for run in runs if store.list_claims(run)] == []
+    assert project.roster.entered() == []
     assert threading.active_count() == threads
     assert processes_of(user.folder) == []
     store.close()
@@ -169,12 +171,12 @@ class Counted:
         return getattr(self.store, name)
 
 
-class Watched(FlowWorld):
+class Watched(FlowHarness):
     """A world in which one branch works while others wait for answers."""
 
     def watch(self, looks: int) -> tuple[Counter[str], float]:
         """Drive until the driver has looked so often; what it asked of the store meanwhile, and for how long."""
-        own = self.kit()
+        own = self.services()
         counted = Counted(own.store)
         found: list[tuple[Counter[str], float]] = []
 
@@ -186,14 +188,14 @@ class Watched(FlowWorld):
             await _until(counted, looks=looks)
             found.append((counted.calls - before, time.monotonic() - began))
             for gate in self._open_gates():
-                self.say(Message(kind="answer", subject=gate, value="yes"))
+                self.send(Message(kind="answer", subject=gate, value="yes"))
             await _until(counted, looks=looks + 10)
             return self.act(command, visit)
 
         async def session() -> None:
             await self.begin()
-            kit = replace(own, store=cast(Store, counted))
-            run = await Driver(upkeep=Upkeep(kit=kit, perform=perform), run_id=RUN).drive()
+            services = replace(own, store=cast(Store, counted))
+            run = await Driver(upkeep=Upkeep(services=services, perform=perform), run_id=RUN).drive()
             assert run.ended is not None
 
         anyio.run(session)
@@ -211,7 +213,7 @@ async def _until(counted: Counted, *, looks: int) -> None:
     raise AssertionError("the driver does not look")
 
 
-def watched_world(folder: Path, gates: int) -> Watched:
+def watched_harness(folder: Path, gates: int) -> Watched:
     """A branch that works, and this many called flows that ask."""
     names = [f"q{number}" for number in range(gates)]
     asking = plain(ask("sure", yes="over"), end("over"))
@@ -232,7 +234,7 @@ def test_a_driver_looks_at_one_number_however_many_questions_are_open(
     monkeypatch.setattr(wakeup, "POLL", 0.02)
     looks = 40
 
-    calls, seconds = watched_world(tmp_path, gates).watch(looks)
+    calls, seconds = watched_harness(tmp_path, gates).watch(looks)
 
     assert set(calls) == {"position"}
     assert calls["position"] <= seconds / wakeup.POLL + 2

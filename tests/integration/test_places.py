@@ -16,7 +16,7 @@ from drumline.workspace.workspaces import GitWorkspaces
 A, B, C = StepId("step-1"), StepId("step-2"), StepId("work@1")
 
 
-class Site:
+class Project:
     """A repository with one commit."""
 
     def __init__(self, folder: Path) -> None:
@@ -39,8 +39,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
 
 
 async def use(spaces: GitWorkspaces, step: StepId, base: Commit) -> Path:
@@ -49,36 +49,36 @@ async def use(spaces: GitWorkspaces, step: StepId, base: Commit) -> Path:
     return path
 
 
-def test_the_next_step_gets_the_files_of_the_last_one_and_git_agrees_with_them(site: Site) -> None:
+def test_the_next_step_gets_the_files_of_the_last_one_and_git_agrees_with_them(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        first = await use(spaces, A, site.base)
+        spaces = project.open()
+        first = await use(spaces, A, project.base)
         inode = (first / "a.txt").stat().st_ino
-        site.git("checkout", "-q", "-b", "mine", cwd=first)
+        project.git("checkout", "-q", "-b", "mine", cwd=first)
         (first / "ignored").write_text("x\n")
 
         await spaces.release(A)
-        second = await use(site.open(), B, site.base)
+        second = await use(project.open(), B, project.base)
 
         assert second == first
         assert (second / "a.txt").stat().st_ino == inode
         assert not (second / "ignored").exists()
-        assert site.git("status", "--porcelain", "--branch", cwd=second) == "## HEAD (no branch)\n"
-        assert site.git("rev-parse", "HEAD", cwd=second).strip() == site.base
+        assert project.git("status", "--porcelain", "--branch", cwd=second) == "## HEAD (no branch)\n"
+        assert project.git("rev-parse", "HEAD", cwd=second).strip() == project.base
 
     anyio.run(body)
 
 
-def test_drivers_that_ask_at_the_same_time_get_different_places(site: Site) -> None:
+def test_drivers_that_ask_at_the_same_time_get_different_places(project: Project) -> None:
     steps = [StepId(f"step-{number}") for number in range(8)]
     found: dict[StepId, Path] = {}
 
     async def ask(step: StepId) -> None:
-        found[step] = await site.open().assign(step)
+        found[step] = await project.open().assign(step)
 
     async def body() -> None:
-        await use(site.open(), A, site.base)
-        await site.open().release(A)
+        await use(project.open(), A, project.base)
+        await project.open().release(A)
         async with anyio.create_task_group() as tasks:
             for step in steps:
                 tasks.start_soon(ask, step)
@@ -88,10 +88,10 @@ def test_drivers_that_ask_at_the_same_time_get_different_places(site: Site) -> N
     assert len({*found.values()}) == len(steps)
 
 
-def test_no_step_is_taken_for_a_place(site: Site) -> None:
+def test_no_step_is_taken_for_a_place(project: Project) -> None:
     async def body() -> None:
-        spaces = site.open()
-        place = await use(spaces, A, site.base)
+        spaces = project.open()
+        place = await use(spaces, A, project.base)
 
         direct = spaces.path(C)
         await spaces.remove(C)
@@ -104,10 +104,10 @@ def test_no_step_is_taken_for_a_place(site: Site) -> None:
 
 
 @pytest.mark.parametrize("damage", ["folder", "git", "entry"])
-def test_a_place_that_is_damaged_while_nobody_has_it_is_made_anew(site: Site, damage: str) -> None:
+def test_a_place_that_is_damaged_while_nobody_has_it_is_made_anew(project: Project, damage: str) -> None:
     async def body() -> None:
-        spaces = site.open()
-        place = await use(spaces, A, site.base)
+        spaces = project.open()
+        place = await use(spaces, A, project.base)
         await spaces.release(A)
         if damage == "folder":
             (place / "a.txt").unlink()
@@ -116,49 +116,49 @@ def test_a_place_that_is_damaged_while_nobody_has_it_is_made_anew(site: Site, da
         elif damage == "git":
             (place / ".git").write_text("gitdir: /nowhere\n")
         else:
-            entries = site.root / "r1.aside" / ".places"
+            entries = project.root / "r1.aside" / ".places"
             entries.mkdir()
             (entries / "step-2").write_text("../../elsewhere")
 
-        found = await use(site.open(), B, site.base)
+        found = await use(project.open(), B, project.base)
 
         assert found == place
         assert (found / "a.txt").read_text() == "a\n"
-        assert site.git("status", "--porcelain", cwd=found) == ""
+        assert project.git("status", "--porcelain", cwd=found) == ""
 
     anyio.run(body)
 
 
 @pytest.mark.parametrize("moment", ["assigned", "discarded", "drafted"])
-def test_nothing_is_left_of_a_place_whose_process_was_killed(site: Site, moment: str) -> None:
-    entries = site.root / "r1.aside" / ".places"
+def test_nothing_is_left_of_a_place_whose_process_was_killed(project: Project, moment: str) -> None:
+    entries = project.root / "r1.aside" / ".places"
 
     async def body() -> None:
-        spaces = site.open()
+        spaces = project.open()
         place = await spaces.assign(A)
         if moment == "discarded":
-            await spaces.prepare(A, site.base)
-            site.git("worktree", "remove", "--force", str(place))
+            await spaces.prepare(A, project.base)
+            project.git("worktree", "remove", "--force", str(place))
         elif moment == "drafted":
             (entries / ".1a2b3c4d").write_text("work@")
 
-        assert site.open().has_place(A)
-        assert await site.open().retire(A, "cancelled") is None
+        assert project.open().has_place(A)
+        assert await project.open().retire(A, "cancelled") is None
 
-        assert not site.open().has_place(A)
+        assert not project.open().has_place(A)
         assert not entries.exists()
 
     anyio.run(body)
 
 
-def test_what_a_killed_writer_of_entries_left_goes_with_what_was_released(site: Site) -> None:
-    entries = site.root / "r1.aside" / ".places"
+def test_what_a_killed_writer_of_entries_left_goes_with_what_was_released(project: Project) -> None:
+    entries = project.root / "r1.aside" / ".places"
 
     async def body() -> None:
         entries.mkdir(parents=True)
         (entries / ".1a2b3c4d").write_text("work@")
 
-        await site.open().drop_released()
+        await project.open().drop_released()
 
         assert not entries.exists()
 

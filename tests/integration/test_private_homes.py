@@ -81,10 +81,10 @@ def list_homes(name: str, *, jailed: bool) -> list[Home]:
     return [home for home in map(describe_home, program.homes) if jailed or home.variable]
 
 
-def open_plain(folder: Path, homes: Sequence[Home | str], *, jailed: bool, lent: tuple[str, ...] = ()) -> CliAgent:
+def open_plain(folder: Path, homes: Sequence[Home | str], *, jailed: bool, granted: tuple[str, ...] = ()) -> CliAgent:
     """An agent that runs its prompt with bash, and has these homes."""
     return CliAgent(
-        program=replace(PLAIN, homes=tuple(homes), folders=lent),
+        program=replace(PLAIN, homes=tuple(homes), folders=granted),
         executable=Path("/bin/bash"),
         processes=supervise(folder),
         jail=find_jail() if jailed else None,
@@ -356,7 +356,7 @@ def test_what_is_large_is_shown_to_be_read_and_not_copied(tmp_path: Path, monkey
 @JAILED
 def test_a_folder_that_the_configuration_lends_is_the_users_own(tmp_path: Path) -> None:
     place = make_home(HOME)
-    agent = open_plain(tmp_path, [HOME], jailed=True, lent=("~/.tool/",))
+    agent = open_plain(tmp_path, [HOME], jailed=True, granted=("~/.tool/",))
 
     run_script(agent, tmp_path, f"echo mine > {place}/settings.json")
 

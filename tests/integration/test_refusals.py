@@ -11,8 +11,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.acceptance.userland import PLAN, User, make_user, states_of, step_text
-from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+from tests.acceptance.cli_user import PLAN, User, make_user, states_of, step_text
+from tests.integration.harness import RUN, Harness, WritingAgent, small_plan, step
 
 from drumline.core import events as ev
 from drumline.core.branch import Branch
@@ -80,11 +80,11 @@ class FickleFiles(FakePlanFiles):
         return super().write(step, marks, ticked=ticked, unless=unless)
 
 
-def world_of(folder: Path, act: object = None) -> tuple[World, FickleFiles]:
+def harness_of(folder: Path, act: object = None) -> tuple[Harness, FickleFiles]:
     plan = small_plan(step("a"), step("b"))
-    world = World(folder=folder, plan=plan, agent=ActingAgent(act), mode="sequential")
-    world.planfiles = files = FickleFiles(plan)
-    return world, files
+    harness = Harness(folder=folder, plan=plan, agent=ActingAgent(act), mode="sequential")
+    harness.planfiles = files = FickleFiles(plan)
+    return harness, files
 
 
 def states(run: RunState) -> dict[str, str]:
@@ -102,58 +102,58 @@ def refuse(error: BaseException) -> object:
 def test_what_the_machine_refuses_in_a_step_is_its_reason_and_the_rest_goes_on(
     tmp_path: Path, error: BaseException
 ) -> None:
-    world, _ = world_of(tmp_path, refuse(error))
+    harness, _ = harness_of(tmp_path, refuse(error))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "blocked", "b": "done"}
     assert run.finished[A].reason == ("/logs/a.log: No space left on device; free some space")
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)
 
 
 def test_a_bug_in_a_step_keeps_its_traceback(tmp_path: Path) -> None:
-    world, _ = world_of(tmp_path, refuse(ExceptionGroup("tasks", [FULL, ValueError("a bug")])))
+    harness, _ = harness_of(tmp_path, refuse(ExceptionGroup("tasks", [FULL, ValueError("a bug")])))
 
     with pytest.raises(BaseExceptionGroup):
-        world.drive()
+        harness.drive()
 
 
 def test_logs_that_cannot_be_written_block_the_step(tmp_path: Path) -> None:
-    world, _ = world_of(tmp_path)
+    harness, _ = harness_of(tmp_path)
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "a").write_text("not a folder")
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "blocked", "b": "done"}
     assert "logs/a" in run.finished[A].reason
 
 
 def test_a_step_whose_file_cannot_be_marked_is_blocked_and_the_rest_goes_on(tmp_path: Path) -> None:
-    world, files = world_of(tmp_path)
+    harness, files = harness_of(tmp_path)
     files.closed = frozenset({A})
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "blocked", "b": "done"}
     assert "its file cannot be marked: plan/a.md: Permission denied; look at its permissions" in run.finished[A].reason
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)
 
 
 def test_a_mark_that_cannot_be_written_is_told_once_and_written_when_it_can(tmp_path: Path) -> None:
-    world, files = world_of(tmp_path)
-    world.agent = ActingAgent(lambda: setattr(files, "closed", frozenset({A})))
+    harness, files = harness_of(tmp_path)
+    harness.agent = ActingAgent(lambda: setattr(files, "closed", frozenset({A})))
     told: list[Problem] = []
 
     async def session() -> RunState:
-        await world.begin()
-        return await Driver(upkeep=Upkeep(kit=world.kit(), complain=told.extend), run_id=RUN).drive()
+        await harness.begin()
+        return await Driver(upkeep=Upkeep(services=harness.services(), complain=told.extend), run_id=RUN).drive()
 
     run = anyio.run(session)
     files.closed = frozenset()
-    for driver in world.joined:
-        world.roster.die(driver)
-    world.drive()
+    for driver in harness.joined:
+        harness.roster.die(driver)
+    harness.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     assert [problem.where for problem in told] == ["plan/a.md"]
@@ -161,14 +161,14 @@ def test_a_mark_that_cannot_be_written_is_told_once_and_written_when_it_can(tmp_
 
 
 def test_a_plan_that_vanishes_parks_the_run_with_that_reason_and_is_not_written_to(tmp_path: Path) -> None:
-    world, files = world_of(tmp_path)
-    world.agent = ActingAgent(lambda: setattr(files, "gone", True))
+    harness, files = harness_of(tmp_path)
+    harness.agent = ActingAgent(lambda: setattr(files, "gone", True))
 
-    world.drive()
+    harness.drive()
     files.gone = False
-    resumed = world.drive()
+    resumed = harness.drive()
 
-    parked, ended = [r.event for r in world.store.tail(RUN) if isinstance(r.event, ev.RunParked | ev.RunEnded)]
+    parked, ended = [r.event for r in harness.store.tail(RUN) if isinstance(r.event, ev.RunParked | ev.RunEnded)]
     assert isinstance(parked, ev.RunParked)
     assert "the plan plan is gone: restore it" in parked.reason
     assert isinstance(ended, ev.RunEnded)
@@ -177,10 +177,10 @@ def test_a_plan_that_vanishes_parks_the_run_with_that_reason_and_is_not_written_
 
 
 def test_a_claim_that_git_took_back_is_written_over_when_the_step_is_done(tmp_path: Path) -> None:
-    world, files = world_of(tmp_path)
-    world.agent = ActingAgent(lambda: files.write(world.plan.by_id[A], Marks()))
+    harness, files = harness_of(tmp_path)
+    harness.agent = ActingAgent(lambda: files.write(harness.plan.by_id[A], Marks()))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
     assert files.read().marks[A].status is Status.DONE
@@ -191,11 +191,11 @@ def test_what_the_machine_refuses_to_the_driver_itself_is_an_error_with_a_next_c
         async def look(self, landed: Sequence[Commit]) -> Branch:
             raise OSError(errno.EROFS, "Read-only file system", "/repo/.git")
 
-    world, _ = world_of(tmp_path)
-    world.workspaces = Refusing(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    harness, _ = harness_of(tmp_path)
+    harness.workspaces = Refusing(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
 
     with pytest.raises(SystemRefused, match=r"/repo/\.git: Read-only file system; mount it writable") as caught:
-        world.drive()
+        harness.drive()
 
     assert caught.value.hint == "drumline resume"
 

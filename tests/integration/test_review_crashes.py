@@ -7,11 +7,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+from tests.integration.harness import RUN, Harness, WritingAgent, small_plan, step
 
 from drumline.core.events import FindingConfirmed, FindingRecorded, FindingSettled, StepLanded
 from drumline.core.ids import StepId
-from drumline.core.words import Settlement
+from drumline.core.vocabulary import Settlement
 from drumline.ports.agents import Assignment, Outcome
 from drumline.record import replace
 
@@ -31,16 +31,16 @@ class Reviewed(WritingAgent):
         return Outcome(message=json.dumps({"findings": [] if known else [BLOCKER], "fixed": ["a-F1"] if known else []}))
 
 
-def build(folder: Path) -> World:
+def build(folder: Path) -> Harness:
     """One step that its plan flags for a review."""
     plan = small_plan(replace(step("a"), review="yes"))
-    return World(folder=folder, plan=plan, agent=Reviewed(), mode="sequential", rigor="standard")
+    return Harness(folder=folder, plan=plan, agent=Reviewed(), mode="sequential", rigor="standard")
 
 
-def count(world: World) -> Counter[str]:
+def count(harness: Harness) -> Counter[str]:
     """How often each thing about the review happened."""
     kinds = (FindingRecorded, FindingConfirmed, FindingSettled, StepLanded)
-    return Counter(type(one.event).__name__ for one in world.store.tail(RUN) if isinstance(one.event, kinds))
+    return Counter(type(one.event).__name__ for one in harness.store.tail(RUN) if isinstance(one.event, kinds))
 
 
 APPENDS = 16
@@ -48,12 +48,12 @@ WANTED = Counter(FindingRecorded=1, FindingConfirmed=1, FindingSettled=1, StepLa
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
-    world = build(tmp_path)
+    harness = build(tmp_path)
 
-    run = world.drive()
+    run = harness.drive()
 
-    assert world.store.appends == APPENDS
-    assert count(world) == WANTED
+    assert harness.store.appends == APPENDS
+    assert count(harness) == WANTED
     assert [one.settled for one in run.finished[A].findings] == [Settlement.FIXED]
     assert (run.finished[A].attempts, run.finished[A].fixes, run.finished[A].reviews) == (2, 0, 1)
 
@@ -66,12 +66,12 @@ SIDES = [(nth, when) for nth in range(1, APPENDS + 1) for when in ("before", "af
     [pytest.param(*side, marks=() if at % 6 == 0 else (pytest.mark.long,)) for at, side in enumerate(SIDES)],
 )
 def test_a_review_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
-    world = build(tmp_path)
-    world.die_at(nth, when=when)
+    harness = build(tmp_path)
+    harness.die_at(nth, when=when)
 
-    run = world.drive_through()
+    run = harness.drive_through()
 
-    assert count(world) == WANTED
+    assert count(harness) == WANTED
     assert [one.settled for one in run.finished[A].findings] == [Settlement.FIXED]
     assert run.finished[A].commit is not None
-    assert not world.store.held(RUN)
+    assert not harness.store.list_claims(RUN)

@@ -10,7 +10,7 @@ import pytest
 
 from drumline.core.ids import StepId
 from drumline.planfiles import open_plan
-from drumline.ports.planfiles import Account, PlanFiles, StepAccount
+from drumline.ports.planfiles import PlanFiles, ProgressReport, StepProgress
 from drumline.walltimes import write_iso
 
 PLAN = "# Implementation Plan: X\n\n## Steps\n\n### Step 1: Do it\n**Status:** pending\n**Test:** `true`\n"
@@ -29,20 +29,20 @@ def open_it(folder: Path, tmp_path: Path) -> PlanFiles:
     return open_plan(folder, repo=tmp_path)
 
 
-def account(state: str, *steps: StepAccount) -> Account:
-    return Account(run="r1", state=state, mode="sequential", now=NOW, steps=steps, branch="drumline/x")
+def progress(state: str, *steps: StepProgress) -> ProgressReport:
+    return ProgressReport(run="r1", state=state, mode="sequential", now=NOW, steps=steps, branch="drumline/x")
 
 
 def test_a_run_leaves_its_state_and_branch_for_other_tools_until_it_is_done(folder: Path, tmp_path: Path) -> None:
     files = open_it(folder, tmp_path)
-    working = StepAccount(step=StepId("1"), state="running", started=NOW)
-    done = StepAccount(step=StepId("1"), state="done", started=NOW, modified=("a.py",))
+    working = StepProgress(step=StepId("1"), state="running", started=NOW)
+    done = StepProgress(step=StepId("1"), state="done", started=NOW, modified=("a.py",))
 
-    files.account(account("running", working))
+    files.report_progress(progress("running", working))
     during = json.loads((folder / "run-state.json").read_text(encoding="utf-8"))
-    files.account(account("done", done))
+    files.report_progress(progress("done", done))
 
-    assert files.keeps_books
+    assert files.reports_progress
     assert {key: during[key] for key in ("skill", "ticket", "started", "step", "completed_phases")} == {
         "skill": "drumline",
         "ticket": "4711",
@@ -76,7 +76,7 @@ def test_an_implement_md_elsewhere_keeps_no_state(tmp_path: Path) -> None:
     (tmp_path / "implement.md").write_text(PLAN, encoding="utf-8")
     files = open_plan(tmp_path / "implement.md", repo=tmp_path)
 
-    files.account(account("running"))
+    files.report_progress(progress("running"))
 
-    assert not files.keeps_books
+    assert not files.reports_progress
     assert sorted(path.name for path in tmp_path.iterdir()) == ["implement.md"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from tests.integration.worlds import RUN, World, judge, small_plan, step
+from tests.integration.harness import RUN, Harness, judge, small_plan, step
 
 from drumline.core.events import CheckStarted, StepClaimed, StepFinished, StepStarted
 from drumline.core.ids import FINAL, PREFLIGHT, StepId, Stream
@@ -64,21 +64,21 @@ def write_flow(folder: Path, name: str, text: str) -> None:
     place.write_text(text, encoding="utf-8")
 
 
-def build(folder: Path, script: Callable[[Job], Ended], *, configured: tuple[str, ...] = (), **flows: str) -> World:
+def build(folder: Path, script: Callable[[Job], Ended], *, configured: tuple[str, ...] = (), **flows: str) -> Harness:
     """Two steps, one after the other, and what the run does around them."""
     for name, text in flows.items():
         write_flow(folder, name, text)
     plan = small_plan(step("a"), step("b", "a"))
-    return World(folder=folder, plan=plan, script=script, mode="sequential", configured=configured)
+    return Harness(folder=folder, plan=plan, script=script, mode="sequential", configured=configured)
 
 
-def list_events(world: World, kind: type, step: str = "") -> list[object]:
-    return [r.event for r in world.store.read(Stream(RUN, StepId(step))) if isinstance(r.event, kind)]
+def list_events(harness: Harness, kind: type, step: str = "") -> list[object]:
+    return [r.event for r in harness.store.read(Stream(RUN, StepId(step))) if isinstance(r.event, kind)]
 
 
-def find_order(world: World) -> list[str]:
+def find_order(harness: Harness) -> list[str]:
     """What was begun, in order."""
-    return [event.step for event in list_events(world, StepStarted) if isinstance(event, StepStarted)]
+    return [event.step for event in list_events(harness, StepStarted) if isinstance(event, StepStarted)]
 
 
 def end_of(run: RunState) -> str:
@@ -88,52 +88,52 @@ def end_of(run: RunState) -> str:
 
 def test_the_last_walk_looks_at_the_head_of_the_run_branch(tmp_path: Path) -> None:
     checks = Judge()
-    world = build(tmp_path, checks, final=COMMAND)
+    harness = build(tmp_path, checks, final=COMMAND)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
-    assert find_order(world) == ["a", "b", FINAL]
+    assert find_order(harness) == ["a", "b", FINAL]
     assert checks.ran[-1] == "look around"
     assert {"README", "a.txt", "b.txt"} <= checks.seen[-1]
-    assert not world.workspaces.path(FINAL).exists()
+    assert not harness.workspaces.path(FINAL).exists()
 
 
-def list_run(world: World) -> list[str]:
+def list_run(harness: Harness) -> list[str]:
     """The checks that the last walk has run."""
-    return [event.command for event in list_events(world, CheckStarted, FINAL) if isinstance(event, CheckStarted)]
+    return [event.command for event in list_events(harness, CheckStarted, FINAL) if isinstance(event, CheckStarted)]
 
 
 @pytest.mark.parametrize("flows", [{}, {"final": CHECKING}], ids=["shipped", "own"])
 def test_without_commands_it_runs_each_check_that_has_not_passed_on_the_head(
     tmp_path: Path, flows: dict[str, str]
 ) -> None:
-    world = build(tmp_path, Judge(), configured=(EVERYTHING,), **flows)
+    harness = build(tmp_path, Judge(), configured=(EVERYTHING,), **flows)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
-    assert list_run(world) == ["check a"]
+    assert list_run(harness) == ["check a"]
     assert (run.finished[FINAL].checks_passed, run.finished[FINAL].checks_total) == (1, 1)
     assert run.finished[FINAL].proof is None or run.finished[FINAL].commit is None
 
 
 def test_the_last_landing_proves_the_head_of_a_run_of_one_step(tmp_path: Path) -> None:
-    world = World(folder=tmp_path, plan=small_plan(step("a")), script=Judge(), configured=(EVERYTHING,))
+    harness = Harness(folder=tmp_path, plan=small_plan(step("a")), script=Judge(), configured=(EVERYTHING,))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
-    assert find_order(world) == ["a"]
+    assert find_order(harness) == ["a"]
 
 
 def test_a_step_whose_check_fails_on_the_head_is_for_a_person_to_accept(tmp_path: Path) -> None:
-    world = build(tmp_path, Judge(passes=False, red=("check a",)))
+    harness = build(tmp_path, Judge(passes=False, red=("check a",)))
 
-    parked = world.drive()
+    parked = harness.drive()
     [gate] = parked.open_gates
-    world.say(Message(kind="answer", subject=gate.opened.gate, value="yes"))
-    run = world.drive()
+    harness.send(Message(kind="answer", subject=gate.opened.gate, value="yes"))
+    run = harness.drive()
 
     assert parked.parked
     assert parked.finished[FINAL].superseded == ("check a",)
@@ -144,16 +144,16 @@ def test_a_step_whose_check_fails_on_the_head_is_for_a_person_to_accept(tmp_path
 
 
 def test_a_configured_check_that_failed_before_the_run_does_not_block_it(tmp_path: Path) -> None:
-    world = build(tmp_path, Judge(), configured=(OLD, EVERYTHING))
+    harness = build(tmp_path, Judge(), configured=(OLD, EVERYTHING))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
-    assert list_run(world) == ["check a", "check b", OLD, EVERYTHING, OLD]  # what fails on the head is tried twice
+    assert list_run(harness) == ["check a", "check b", OLD, EVERYTHING, OLD]  # what fails on the head is tried twice
     assert run.finished[FINAL].superseded == ()
 
 
-def build_red(folder: Path, checks: Judge, flow: str) -> World:
+def build_red(folder: Path, checks: Judge, flow: str) -> Harness:
     """A run whose last walk has something of its own to run: a command, or a check that passed for each step alone."""
     if flow == CHECKING:
         checks.red = (EVERYTHING,)
@@ -162,39 +162,39 @@ def build_red(folder: Path, checks: Judge, flow: str) -> World:
 
 @pytest.mark.parametrize("flow", [COMMAND, CHECKING], ids=["command", "checks"])
 def test_a_red_one_blocks_the_run_and_touches_no_file(tmp_path: Path, flow: str) -> None:
-    world = build_red(tmp_path, Judge(passes=False), flow)
+    harness = build_red(tmp_path, Judge(passes=False), flow)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "blocked"
     assert run.ended is not None
     assert run.ended.reason.startswith("@final: fails: ")
-    assert {world.planfiles.marks(one).status for one in world.plan.steps} == {Status.DONE}
-    assert len(world.workspaces.log()) == 2
-    assert not world.store.held(RUN)
+    assert {harness.planfiles.marks(one).status for one in harness.plan.steps} == {Status.DONE}
+    assert len(harness.workspaces.log()) == 2
+    assert not harness.store.list_claims(RUN)
 
 
 @pytest.mark.parametrize("flow", [COMMAND, CHECKING], ids=["command", "checks"])
 def test_a_resume_walks_a_red_one_again(tmp_path: Path, flow: str) -> None:
     checks = Judge(passes=False)
-    world = build_red(tmp_path, checks, flow)
-    world.drive()
+    harness = build_red(tmp_path, checks, flow)
+    harness.drive()
     checks.passes = True
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
-    assert [type(e) for e in list_events(world, StepFinished)].count(StepFinished) == 4
-    assert find_order(world) == ["a", "b", FINAL, FINAL]
+    assert [type(e) for e in list_events(harness, StepFinished)].count(StepFinished) == 4
+    assert find_order(harness) == ["a", "b", FINAL, FINAL]
 
 
 def test_no_step_begins_before_the_first_walk_is_done(tmp_path: Path) -> None:
     checks = Judge(passes=False)
-    world = build(tmp_path, checks, preflight=COMMAND)
+    harness = build(tmp_path, checks, preflight=COMMAND)
 
-    blocked = world.drive()
+    blocked = harness.drive()
     checks.passes = True
-    done = world.drive()
+    done = harness.drive()
 
     assert end_of(blocked) == "blocked"
     assert blocked.ended is not None
@@ -202,7 +202,7 @@ def test_no_step_begins_before_the_first_walk_is_done(tmp_path: Path) -> None:
     assert A not in blocked.working
     assert not blocked.mirrored
     assert end_of(done) == "done"
-    assert find_order(world) == [PREFLIGHT, PREFLIGHT, "a", "b", FINAL]
+    assert find_order(harness) == [PREFLIGHT, PREFLIGHT, "a", "b", FINAL]
 
 
 def test_what_has_nothing_to_do_leaves_no_trace(tmp_path: Path) -> None:
@@ -217,21 +217,21 @@ nodes:
 """
     nothing = "name: x\nstart: done\nnodes:\n  done: {type: end, status: done}\n"
     usual = build(tmp_path / "1", Judge(), final=nothing)
-    world = build(tmp_path / "2", Judge(), preflight=routed, final=routed)
+    harness = build(tmp_path / "2", Judge(), preflight=routed, final=routed)
 
     usual.drive()
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
-    assert find_order(world) == ["a", "b"]
-    assert world.store.appends == usual.store.appends
+    assert find_order(harness) == ["a", "b"]
+    assert harness.store.appends == usual.store.appends
 
 
 def test_a_flow_that_would_land_is_refused_by_name(tmp_path: Path) -> None:
     lands = CHECKING.replace("on_pass: done", "on_pass: land") + "  land: {type: land, next: done}\n"
-    world = build(tmp_path, Judge(), final=lands)
+    harness = build(tmp_path, Judge(), final=lands)
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "blocked"
     assert run.ended is not None
@@ -240,16 +240,16 @@ def test_a_flow_that_would_land_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_step_that_begins_after_the_last_walk_lets_it_be_walked_again(tmp_path: Path) -> None:
     checks = Judge(passes=False)
-    world = build(tmp_path, checks, final=COMMAND)
-    world.drive()
+    harness = build(tmp_path, checks, final=COMMAND)
+    harness.drive()
     checks.passes = True
-    world.planfiles.edit(replace(step("c", "b"), text_digest="new"))
+    harness.planfiles.edit(replace(step("c", "b"), text_digest="new"))
 
-    run = world.drive()
+    run = harness.drive()
 
     assert end_of(run) == "done"
     assert run.finished[FINAL].state == "done"
-    order = find_order(world)
+    order = find_order(harness)
     assert order[:4] == ["a", "b", FINAL, "c"] or order[:5] == ["a", "b", FINAL, FINAL, "c"]
     assert order[-1] == FINAL
     assert "c.txt" in checks.seen[-1]
@@ -264,12 +264,12 @@ nodes:
   done: {type: end, status: done}
   red: {type: end, status: rejected}
 """
-    world = build(tmp_path, Judge(), final=asking)
+    harness = build(tmp_path, Judge(), final=asking)
 
-    parked = world.drive()
+    parked = harness.drive()
     [gate] = parked.open_gates
-    world.say(Message(kind="answer", subject=gate.opened.gate, value="yes"))
-    run = world.drive()
+    harness.send(Message(kind="answer", subject=gate.opened.gate, value="yes"))
+    run = harness.drive()
 
     assert parked.parked
     assert gate.opened.gate == "@final:ask"
@@ -279,22 +279,22 @@ nodes:
 # --- deaths -------------------------------------------------------------------------------------------------------
 
 
-def drive_mortal(folder: Path, nth: int, when: str, flow: str) -> tuple[World, Judge, RunState]:
+def drive_mortal(folder: Path, nth: int, when: str, flow: str) -> tuple[Harness, Judge, RunState]:
     checks = Judge()
-    world = build(folder, checks, preflight=flow, final=flow)
+    harness = build(folder, checks, preflight=flow, final=flow)
     if nth:
-        world.die_at(nth, when=when)
-    return world, checks, world.drive_through()
+        harness.die_at(nth, when=when)
+    return harness, checks, harness.drive_through()
 
 
-def assert_walked(world: World, checks: Judge, run: RunState, context: object) -> None:
+def assert_walked(harness: Harness, checks: Judge, run: RunState, context: object) -> None:
     assert end_of(run) == "done", context
-    assert [name for _, name in world.workspaces.log()] == ["a", "b"], context
+    assert [name for _, name in harness.workspaces.log()] == ["a", "b"], context
     assert {name: run.finished[name].state for name in (PREFLIGHT, FINAL)} == dict.fromkeys((PREFLIGHT, FINAL), "done")
-    assert not world.store.held(RUN), context
-    finished = [e.step for e in list_events(world, StepFinished) if isinstance(e, StepFinished)]
+    assert not harness.store.list_claims(RUN), context
+    finished = [e.step for e in list_events(harness, StepFinished) if isinstance(e, StepFinished)]
     assert finished == [PREFLIGHT, "a", "b", FINAL], context
-    assert not world.workspaces.path(FINAL).exists(), context
+    assert not harness.workspaces.path(FINAL).exists(), context
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -303,15 +303,15 @@ def test_a_walk_of_the_run_ends_the_same_wherever_the_process_dies(tmp_path: Pat
     appends = drive_mortal(tmp_path / "whole", 0, when, flow)[0].store.appends
 
     for nth in range(1, appends + 1):
-        world, checks, run = drive_mortal(tmp_path / str(nth), nth, when, flow)
+        harness, checks, run = drive_mortal(tmp_path / str(nth), nth, when, flow)
 
-        assert_walked(world, checks, run, nth)
+        assert_walked(harness, checks, run, nth)
 
 
 def test_a_dead_drivers_walk_is_taken_over_in_its_place(tmp_path: Path) -> None:
-    world, _, _ = drive_mortal(tmp_path / "whole", 0, "after", CHECKING)
-    claims = len(list_events(world, StepClaimed, FINAL))
-    appends = world.store.appends
+    harness, _, _ = drive_mortal(tmp_path / "whole", 0, "after", CHECKING)
+    claims = len(list_events(harness, StepClaimed, FINAL))
+    appends = harness.store.appends
 
     again, _, _ = drive_mortal(tmp_path / "again", appends - 3, "after", CHECKING)
 

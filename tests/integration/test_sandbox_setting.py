@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, SCRIPTED, User, make_user, standing_in, step_text
+from tests.acceptance.cli_user import PLAN, SCRIPTED, User, make_user, standing_in, step_text
 
 from drumline.agents import open_agent
 from drumline.agents.command import CommandAgent

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+from tests.integration.harness import RUN, Harness, WritingAgent, small_plan, step
 
 from drumline.core.events import CorrectionPlanned
 from drumline.core.ids import GateId, StepId, Stream
 from drumline.core.state import RunState
-from drumline.core.words import PlanCause
+from drumline.core.vocabulary import PlanCause
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -29,40 +29,40 @@ class Tidy(WritingAgent):
         return await WritingAgent.work(self, assignment)
 
 
-def build(folder: Path) -> World:
+def build(folder: Path) -> Harness:
     """Two steps, of which a person verifies two things about the first."""
     first = replace(step("a", manual=("reads well", "is short")), manual_lines=(20, 21))
-    return World(folder=folder, plan=small_plan(first, step("b", "a")), agent=Tidy(), autonomy="critical")
+    return Harness(folder=folder, plan=small_plan(first, step("b", "a")), agent=Tidy(), autonomy="critical")
 
 
-def refuse_item(world: World) -> None:
-    world.say(Message(kind="answer", subject="wave-1", value="not-good:2", comment="Too long.", by="me"))
+def refuse_item(harness: Harness) -> None:
+    harness.send(Message(kind="answer", subject="wave-1", value="not-good:2", comment="Too long.", by="me"))
 
 
-def say_good(world: World) -> None:
-    world.say(Message(kind="answer", subject="wave-1.2", value="continue", by="me"))
+def say_good(harness: Harness) -> None:
+    harness.send(Message(kind="answer", subject="wave-1.2", value="continue", by="me"))
 
 
-def assert_put_right(world: World, run: RunState, context: object = "") -> None:
+def assert_put_right(harness: Harness, run: RunState, context: object = "") -> None:
     assert run.ended is not None, context
     assert run.ended.state == "done", (context, run.ended)
-    assert [name for _, name in world.workspaces.log()] == ["a", "am", "b"], context
-    planned = [one.event for one in world.store.read(Stream(RUN)) if isinstance(one.event, CorrectionPlanned)]
+    assert [name for _, name in harness.workspaces.log()] == ["a", "am", "b"], context
+    planned = [one.event for one in harness.store.read(Stream(RUN)) if isinstance(one.event, CorrectionPlanned)]
     assert [one.correction.id for one in planned] == [AM], context
     assert set(run.mirrored[A].ticked) == {10, 20, 21}, context
 
 
 def test_a_step_that_is_not_good_gets_a_corrective_step_which_is_verified_before_others_begin(tmp_path: Path) -> None:
-    world = build(tmp_path)
+    harness = build(tmp_path)
 
-    first = world.drive()
+    first = harness.drive()
     asked = first.unanswered[GateId("wave-1")].opened
-    refuse_item(world)
-    second = world.drive()
+    refuse_item(harness)
+    second = harness.drive()
     ticked = set(second.mirrored[A].ticked)
     again = second.unanswered[GateId("wave-1.2")].opened
-    say_good(world)
-    third = world.drive()
+    say_good(harness)
+    third = harness.drive()
 
     landed = first.finished[A].commit
     assert [(item.step, item.text, item.commit) for item in asked.items] == [
@@ -75,9 +75,9 @@ def test_a_step_that_is_not_good_gets_a_corrective_step_which_is_verified_before
     ]
     assert B not in second.finished
     assert second.corrections[AM].cause is PlanCause.MANUAL
-    assert_put_right(world, third)
-    assert isinstance(world.agent, Tidy)
-    prompts = [one.prompt for one in world.agent.assignments if one.step in (AM, B)]
+    assert_put_right(harness, third)
+    assert isinstance(harness.agent, Tidy)
+    prompts = [one.prompt for one in harness.agent.assignments if one.step in (AM, B)]
     assert all("Too long." in prompt for prompt in prompts)
 
 
@@ -93,14 +93,14 @@ def test_a_step_is_sent_back_once_wherever_the_process_dies(tmp_path: Path, when
     whole.drive()
 
     for nth in range(1 + part, whole.store.appends + 1, 4):
-        world = build(tmp_path / str(nth))
-        world.drive()
-        refuse_item(world)
-        world.store.appends = 0
-        world.die_at(nth, when=when)
-        run = world.drive_through()
+        harness = build(tmp_path / str(nth))
+        harness.drive()
+        refuse_item(harness)
+        harness.store.appends = 0
+        harness.die_at(nth, when=when)
+        run = harness.drive_through()
         if run.ended is None:
-            say_good(world)
-            run = world.drive_through()
+            say_good(harness)
+            run = harness.drive_through()
 
-        assert_put_right(world, run, nth)
+        assert_put_right(harness, run, nth)

@@ -8,8 +8,8 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.integration.harness import RUN, Harness, WritingAgent, small_plan, step
 from tests.integration.test_crash_enumeration import assert_as_if_nothing_happened
-from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
 from drumline.core.events import AttemptStarted, StepFinished, StepLanded
 from drumline.core.flow.events import FlowStarted
@@ -27,33 +27,33 @@ DIAMOND = (step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c"))
 A = StepId("a")
 
 
-def build(folder: Path, flow: str, *, plan: Plan | None = None, **options: Any) -> World:
+def build(folder: Path, flow: str, *, plan: Plan | None = None, **options: Any) -> Harness:
     """Four steps in a diamond, of which one fails its check first, unless another plan is given."""
     options = {"agent": WritingAgent({"b": 1}), "mode": "sequential", **options}
-    return World(folder=folder, plan=plan or small_plan(*DIAMOND), flow=flow, **options)
+    return Harness(folder=folder, plan=plan or small_plan(*DIAMOND), flow=flow, **options)
 
 
-def answer_all(world: World, choice: str) -> RunState:
+def answer_all(harness: Harness, choice: str) -> RunState:
     """Drive, and answer so whatever is asked, until the run has ended."""
     for _ in range(20):
-        run = world.drive_through()
+        run = harness.drive_through()
         if run.ended is not None:
             return run
         for gate in run.open_gates:
-            world.say(Message(kind="answer", subject=gate.opened.gate, value=choice))
+            harness.send(Message(kind="answer", subject=gate.opened.gate, value=choice))
     raise AssertionError("the run does not end")
 
 
-def summarize(world: World, run: RunState) -> object:
+def summarize(harness: Harness, run: RunState) -> object:
     """What users can see of a run that has ended."""
     assert run.ended is not None
     steps = {
         name: (f.state, f.level, f.why, f.attempts, f.fixes, f.checks_passed, f.checks_total, f.files, f.tree)
         for name, f in run.finished.items()
     }
-    marks = {one.id: world.planfiles.marks(one).status for one in world.plan.steps}
-    files = world.workspaces.files(world.workspaces.log()[-1][0]) if world.workspaces.log() else {}
-    return run.ended.state, steps, marks, files, [name for _, name in world.workspaces.log()]
+    marks = {one.id: harness.planfiles.marks(one).status for one in harness.plan.steps}
+    files = harness.workspaces.files(harness.workspaces.log()[-1][0]) if harness.workspaces.log() else {}
+    return run.ended.state, steps, marks, files, [name for _, name in harness.workspaces.log()]
 
 
 SCENES: dict[str, tuple[dict[str, Any], str]] = {
@@ -72,16 +72,16 @@ def test_a_step_that_names_the_shipped_flow_ends_as_one_that_names_none(tmp_path
     options, choice = SCENES[scene]
     usual, walked = build(tmp_path / "usual", "", **options), build(tmp_path / "walked", "step", **options)
 
-    ended = [answer_all(world, choice) for world in (usual, walked)]
+    ended = [answer_all(harness, choice) for harness in (usual, walked)]
 
     assert summarize(walked, ended[1]) == summarize(usual, ended[0])
 
 
 def test_a_warning_of_a_walk_is_not_told_as_an_edit_of_the_plan(tmp_path: Path) -> None:
-    world, told, problems = build(tmp_path, ""), list[str](), list[Problem]()
-    anyio.run(world.begin)
-    run = load_run(world.store, RUN).state
-    upkeep = Upkeep(kit=world.kit(), complain=problems.extend, warn=told.append)
+    harness, told, problems = build(tmp_path, ""), list[str](), list[Problem]()
+    anyio.run(harness.begin)
+    run = load_run(harness.store, RUN).state
+    upkeep = Upkeep(services=harness.services(), complain=problems.extend, warn=told.append)
     upkeep.equip(DriverId("d-1"))
 
     upkeep.open_walk(run, run.define(A), Token(1)).warn("a check has left files")
@@ -90,9 +90,9 @@ def test_a_warning_of_a_walk_is_not_told_as_an_edit_of_the_plan(tmp_path: Path) 
 
 
 def count_appends(folder: Path, **options: Any) -> int:
-    world = build(folder, "step", **options)
-    answer_all(world, "approve")
-    return world.store.appends
+    harness = build(folder, "step", **options)
+    answer_all(harness, "approve")
+    return harness.store.appends
 
 
 APPENDS, ASKING = 37, 61
@@ -104,12 +104,12 @@ def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
 
 
 def die_once(folder: Path, nth: int, when: str, **options: Any) -> None:
-    world = build(folder, "step", **options)
-    world.die_at(nth, when=when)
+    harness = build(folder, "step", **options)
+    harness.die_at(nth, when=when)
 
-    run = answer_all(world, "approve")
+    run = answer_all(harness, "approve")
 
-    assert_as_if_nothing_happened(world, run)
+    assert_as_if_nothing_happened(harness, run)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -130,11 +130,11 @@ def test_a_walk_ends_the_same_at_every_append(tmp_path: Path, autonomy: str, whe
 def test_without_recovery_a_killed_walk_does_not_come_back(tmp_path: Path) -> None:
     failures = 0
     for nth in range(1, APPENDS + 1, 4):
-        world = build(tmp_path / str(nth), "step")
-        world.recover = lambda state, driver: []
-        world.die_at(nth, when="after")
+        harness = build(tmp_path / str(nth), "step")
+        harness.recover = lambda state, driver: []
+        harness.die_at(nth, when="after")
         try:
-            assert_as_if_nothing_happened(world, world.drive_through())
+            assert_as_if_nothing_happened(harness, harness.drive_through())
         except (AssertionError, BaseExceptionGroup):
             failures += 1
 
@@ -163,73 +163,73 @@ def write_flow(folder: Path, text: str) -> None:
     own.write_text(text, encoding="utf-8")
 
 
-def drive_around(folder: Path, *, first: str, second: str, script: Callable[[Job], Ended] | None = None) -> World:
+def drive_around(folder: Path, *, first: str, second: str, script: Callable[[Job], Ended] | None = None) -> Harness:
     write_flow(folder, AROUND.replace("FIRST", first).replace("SECOND", second))
     options: dict[str, Any] = {} if script is None else {"script": script}
     others = {"other": WritingAgent({"a": 9})}
-    world = build(folder, "around", plan=small_plan(step("a")), others=others, **options)
-    world.drive()
-    return world
+    harness = build(folder, "around", plan=small_plan(step("a")), others=others, **options)
+    harness.drive()
+    return harness
 
 
-def find_end(world: World) -> StepFinished:
-    [found] = [one.event for one in world.store.tail(RUN) if isinstance(one.event, StepFinished)]
+def find_end(harness: Harness) -> StepFinished:
+    [found] = [one.event for one in harness.store.tail(RUN) if isinstance(one.event, StepFinished)]
     return found
 
 
 def test_a_flow_that_goes_around_the_checks_does_not_land(tmp_path: Path) -> None:
-    world = drive_around(tmp_path, first="land", second="land")
+    harness = drive_around(tmp_path, first="land", second="land")
 
-    assert world.workspaces.log() == []
-    assert find_end(world).state == "blocked"
-    assert "`check a` has not run since the work was changed last" in find_end(world).reason
+    assert harness.workspaces.log() == []
+    assert find_end(harness).state == "blocked"
+    assert "`check a` has not run since the work was changed last" in find_end(harness).reason
 
 
 def test_what_is_changed_after_the_checks_does_not_land(tmp_path: Path) -> None:
-    world = drive_around(tmp_path, first="checks", second="touch")
+    harness = drive_around(tmp_path, first="checks", second="touch")
 
-    assert world.workspaces.log() == []
-    assert "has not run since" in find_end(world).reason
+    assert harness.workspaces.log() == []
+    assert "has not run since" in find_end(harness).reason
 
 
 def test_a_flow_that_checks_the_work_lands_it_proved(tmp_path: Path) -> None:
-    world = drive_around(tmp_path, first="checks", second="land")
+    harness = drive_around(tmp_path, first="checks", second="land")
 
-    assert [name for _, name in world.workspaces.log()] == ["a"]
-    assert find_end(world).is_proved
+    assert [name for _, name in harness.workspaces.log()] == ["a"]
+    assert find_end(harness).is_proved
 
 
 def test_a_flow_that_lands_what_fails_is_refused(tmp_path: Path) -> None:
     fails = lambda job: Ended(exit_code=1, seconds=0.0, output="no")  # noqa: E731
     write_flow(tmp_path, AROUND.replace("FIRST", "checks").replace("SECOND", "land").replace("stuck}", "land}"))
-    world = build(tmp_path, "around", plan=small_plan(step("a")), script=fails)
+    harness = build(tmp_path, "around", plan=small_plan(step("a")), script=fails)
 
-    world.drive()
+    harness.drive()
 
-    assert world.workspaces.log() == []
-    assert "checks fail: check a" in find_end(world).reason
+    assert harness.workspaces.log() == []
+    assert "checks fail: check a" in find_end(harness).reason
 
 
 def test_a_flow_without_a_landing_blocks_the_step(tmp_path: Path) -> None:
     write_flow(tmp_path, "name: x\nstart: a\nnodes:\n  a: {type: set, values: {b: 1}, next: z}\n  z: {type: end}\n")
-    world = build(tmp_path, "around", plan=small_plan(step("a")))
+    harness = build(tmp_path, "around", plan=small_plan(step("a")))
 
-    world.drive()
+    harness.drive()
 
-    assert find_end(world).state == "blocked"
-    assert "no `land` node" in find_end(world).reason
+    assert find_end(harness).state == "blocked"
+    assert "no `land` node" in find_end(harness).reason
 
 
 def test_a_step_walks_its_own_flow_and_the_others_the_shipped_one(tmp_path: Path) -> None:
     write_flow(tmp_path, AROUND.replace("FIRST", "checks").replace("SECOND", "land"))
     plan = small_plan(step("a"), replace(step("b"), flow="around"))
-    world = build(tmp_path, "", plan=plan, agent=WritingAgent())
+    harness = build(tmp_path, "", plan=plan, agent=WritingAgent())
 
-    run = world.drive()
+    run = harness.drive()
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    entries = world.store.tail(RUN)
+    entries = harness.store.tail(RUN)
     walked = {str(r.stream.step): r.event.flow for r in entries if isinstance(r.event, FlowStarted)}
     assert walked == {"a": "step", "b": "around", "@final": "final"}
 
@@ -248,7 +248,7 @@ nodes:
 """
 
 
-def drive_after(folder: Path, nth: int = 0, when: str = "after") -> tuple[World, list[str]]:
+def drive_after(folder: Path, nth: int = 0, when: str = "after") -> tuple[Harness, list[str]]:
     """A step whose flow does something after the landing, with a death at one append; what its processes ran."""
     ran: list[str] = []
 
@@ -257,11 +257,11 @@ def drive_after(folder: Path, nth: int = 0, when: str = "after") -> tuple[World,
         return Ended(exit_code=0, seconds=0.0, output="ok")
 
     write_flow(folder, AFTER)
-    world = build(folder, "around", plan=small_plan(step("a")), agent=WritingAgent(), script=note)
+    harness = build(folder, "around", plan=small_plan(step("a")), agent=WritingAgent(), script=note)
     if nth:
-        world.die_at(nth, when=when)
-    world.drive_through()
-    return world, ran
+        harness.die_at(nth, when=when)
+    harness.drive_through()
+    return harness, ran
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -269,22 +269,22 @@ def test_what_comes_after_the_landing_is_done_wherever_the_process_dies(tmp_path
     appends = drive_after(tmp_path / "whole")[0].store.appends
 
     for nth in range(1, appends + 1):
-        world, ran = drive_after(tmp_path / str(nth), nth, when)
+        harness, ran = drive_after(tmp_path / str(nth), nth, when)
 
-        assert [name for _, name in world.workspaces.log()] == ["a"], nth
-        assert find_end(world).state == "done", nth
+        assert [name for _, name in harness.workspaces.log()] == ["a"], nth
+        assert find_end(harness).state == "done", nth
         assert "check told" in ran, nth
 
 
 def test_a_retried_walk_begins_from_nothing(tmp_path: Path) -> None:
-    world = build(tmp_path, "step", plan=small_plan(step("a")), agent=WritingAgent({"a": 3}))
-    first = world.drive()
-    world.say(Message(kind="retry", subject="a"))
+    harness = build(tmp_path, "step", plan=small_plan(step("a")), agent=WritingAgent({"a": 3}))
+    first = harness.drive()
+    harness.send(Message(kind="retry", subject="a"))
 
-    second = world.drive()
+    second = harness.drive()
 
     assert first.finished[A].state == "blocked"
     assert second.finished[A].state == "done"
-    events = [one.event for one in world.store.read(Stream(RUN, A))]
+    events = [one.event for one in harness.store.read(Stream(RUN, A))]
     assert sum(isinstance(event, StepLanded) for event in events) == 1
     assert [event.attempt for event in events if isinstance(event, AttemptStarted)] == [1, 2, 3, 4]

@@ -73,7 +73,7 @@ def test_two_connections_see_each_other_at_once(shared: tuple[SqliteStore, Sqlit
     assert other.position() != before
     assert names_in(other.tail(RUN)) == ["1"]
     assert other.take(RUN, A, YOU) is None
-    assert other.held(RUN) == {A: Claim(driver=ME, token=token)}
+    assert other.list_claims(RUN) == {A: Claim(driver=ME, token=token)}
     assert other.put(RUN, NO) == YES
 
 
@@ -135,7 +135,7 @@ def test_processes_that_create_and_share_one_file_claim_every_step_once(tmp_path
 
     assert codes == [0, 0, 0]
     store = SqliteStore.open(file, read_only=True)
-    claims = store.held(RUN)
+    claims = store.list_claims(RUN)
     assert len(claims) == 40
     assert len({c.token for c in claims.values()}) == 40
     for step, held in claims.items():

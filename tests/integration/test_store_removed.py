@@ -14,7 +14,7 @@ import pytest
 
 from drumline.core.events import ModeChanged
 from drumline.core.ids import DriverId, RunId, StepId, Stream
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.errors import StoreError
 from drumline.ports.journal import Addition
 from drumline.store.sqlite import SqliteStore

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.acceptance.userland import SCRIPTED, make_user, step_text, wait_for
+from tests.acceptance.cli_user import SCRIPTED, make_user, step_text, wait_for
 
 from drumline.core.ids import Commit, DriverId, RunId, StepId
 from drumline.errors import GitStuck

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.cli_user import User, leaving_nothing, make_user, states_of, step_text
 
 
 @pytest.fixture

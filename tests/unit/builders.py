@@ -14,7 +14,7 @@ from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import GateKind, Mode, StepEnd
+from drumline.core.vocabulary import GateKind, Mode, StepEnd
 from drumline.ports.journal import Recorded
 from drumline.views.cells import Row
 from drumline.views.snapshot import Snapshot

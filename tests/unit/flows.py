@@ -88,12 +88,12 @@ def drive(state: FlowState, act: Act = quiet, *, order: Callable[[list[RunNode]]
     """Go on from where the state stands; what is due is started together and ends in the given order."""
     events: list[Event] = []
     while state.ended is None:
-        stretch = walk_on(state, refuse)
-        events.extend(stretch.events)
-        started = [start_node(command) for command in stretch.due]
+        walk_batch = walk_on(state, refuse)
+        events.extend(walk_batch.events)
+        started = [start_node(command) for command in walk_batch.due]
         fold_flow(state, started)
         events.extend(started)
-        for command in order(list(stretch.due)):
+        for command in order(list(walk_batch.due)):
             concluded = conclude(state, command.key, act(command, state.view(command.key)))
             fold_flow(state, concluded)
             events.extend(concluded)

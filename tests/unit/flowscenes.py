@@ -16,7 +16,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.progress import Progress

@@ -13,7 +13,7 @@ from drumline.core.orders import Orders
 from drumline.core.rounds import begin_round, explain_rejection
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 
 
 def advance(orders: Orders, state: StepState, run: RunState) -> Command:

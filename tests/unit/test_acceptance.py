@@ -18,7 +18,7 @@ from drumline.core.proof import Level, Proof, Reason
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.core.words import RunEnd
+from drumline.core.vocabulary import RunEnd
 from drumline.record import replace
 
 UNPROVED = finish("a", level=Level.UNPROVED, why=(Reason.NO_CHECKS,))

@@ -38,7 +38,7 @@ from drumline.core.stepfold import fold_step
 from drumline.core.steprules import recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.record import replace
 
 ONE = step_of("a")

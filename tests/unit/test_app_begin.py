@@ -14,7 +14,7 @@ from drumline.app.catalog import list_runs, read_run
 from drumline.core import events as ev
 from drumline.core.ids import RunId, StepId, Stream
 from drumline.core.plan import Marks, Plan, Reading, Status
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition
 from drumline.record import replace

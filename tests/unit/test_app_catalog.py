@@ -10,7 +10,7 @@ from drumline.app.catalog import find_asking_run, find_run, list_runs, read_run
 from drumline.app.joining import assert_agrees, last_landed, survey, unmerged
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, RunId, Stream
-from drumline.core.words import Mode, RunEnd
+from drumline.core.vocabulary import Mode, RunEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition
 from drumline.record import replace

@@ -11,7 +11,7 @@ from drumline.core.asking import ask, is_asked
 from drumline.core.commands import Finish, Park
 from drumline.core.ids import GateId
 from drumline.core.orders import orders_for
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.record import replace
 
 STEP = step_of("a")

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.builders import begun_attempt, waiting_attempt
 
 from drumline.core import events as ev
-from drumline.core.attempts import Again, Attempts, Over, Rest, count_for_agent, follow_up
+from drumline.core.attempts import Again, Attempts, Over, Timer, count_for_agent, follow_up
 from drumline.core.flow.model import NodeId
-from drumline.core.flow.relay import Relay, begin_attempt, end_attempt
+from drumline.core.flow.visitattempts import VisitAttempts, begin_attempt, end_attempt
 from drumline.core.ids import Commit, DriverId, Tree
 from drumline.core.routing import Candidate, choose
 from drumline.core.stepfold import fold_step
@@ -48,12 +48,12 @@ def play_step(tries: Tries, agents: Sequence[Candidate]) -> Attempts:
 
 def play_visit(tries: Tries, agents: Sequence[Candidate]) -> Attempts:
     """A visit whose attempts failed so, each with whoever was next."""
-    relay = Relay()
+    attempts = VisitAttempts()
     for failure, resets_at in tries:
-        begin_attempt(relay, begun_attempt(node=NODE, visit=1, agent=choose(agents, relay).name))
+        begin_attempt(attempts, begun_attempt(node=NODE, visit=1, agent=choose(agents, attempts).name))
         ended = waiting_attempt(node=NODE, visit=1, failure=failure, message="why", session="s", resets_at=resets_at)
-        end_attempt(relay, ended)
-    return relay
+        end_attempt(attempts, ended)
+    return attempts
 
 
 @pytest.mark.parametrize("play", [play_step, play_visit])
@@ -64,9 +64,9 @@ def play_visit(tries: Tries, agents: Sequence[Candidate]) -> Attempts:
         ([("transient", None)] * 2, ALONE, Again(delay=4.0)),
         ([("transient", None)] * 3, BOTH, Over()),
         ([("quota", None)], BOTH, Again()),
-        ([("quota", 50.0)], ALONE, Rest(until=50.0)),
+        ([("quota", 50.0)], ALONE, Timer(until=50.0)),
         ([("quota", None)], ALONE, Over()),
-        ([("quota", 80.0), ("billing", None)], BOTH, Rest(until=80.0)),
+        ([("quota", 80.0), ("billing", None)], BOTH, Timer(until=80.0)),
         ([("auth", None), ("missing", None)], BOTH, Over()),
         ([("crash", None)], BOTH, Again(delay=2.0)),
         ([("crash", None)] * 2, BOTH, Again()),
@@ -80,7 +80,7 @@ def test_what_follows_a_failure_is_the_same_for_a_step_and_for_a_visit(
     play: Callable[[Tries, Sequence[Candidate]], Attempts],
     tries: Tries,
     agents: Sequence[Candidate],
-    expected: Again | Rest | Over,
+    expected: Again | Timer | Over,
 ) -> None:
     tried = play(tries, agents)
 

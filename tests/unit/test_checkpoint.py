@@ -13,7 +13,7 @@ from drumline.core.ids import DriverId, GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
-from drumline.core.words import Mode, RunEnd
+from drumline.core.vocabulary import Mode, RunEnd
 from drumline.record import replace
 
 RUN = RunId("r1")

@@ -16,7 +16,7 @@ from drumline.core.plan import Marks, Status, Step
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.core.words import Mode, RunEnd, StepEnd
+from drumline.core.vocabulary import Mode, RunEnd, StepEnd
 from drumline.record import replace
 
 NOW = 10_000.0
@@ -44,9 +44,9 @@ def around(marks: Mapping[str, Marks] | None = None, *, claimed: Sequence[str] =
     )
 
 
-def commands(run: RunState, world: Surroundings | None = None, *, slots: int = 2) -> list[Command]:
+def commands(run: RunState, harness: Surroundings | None = None, *, slots: int = 2) -> list[Command]:
     """What the run does next."""
-    return decide(run, world or around(), slots=slots)
+    return decide(run, harness or around(), slots=slots)
 
 
 def claims(*steps: str) -> list[Command]:
@@ -217,10 +217,10 @@ def test_a_skipped_step_leaves_no_question_to_park_for() -> None:
 
 
 def test_a_timer_is_waited_for_before_anything_is_parked_or_ended() -> None:
-    world = around({"a": FRESH})
+    harness = around({"a": FRESH})
 
-    assert commands(run_of(PAIR, finish("b")), world) == [Wait(reason="claimed by somebody since now")]
-    assert commands(run_of(PAIR, gate_for("g", "b")), world) == [Wait(reason="claimed by somebody since now")]
+    assert commands(run_of(PAIR, finish("b")), harness) == [Wait(reason="claimed by somebody since now")]
+    assert commands(run_of(PAIR, gate_for("g", "b")), harness) == [Wait(reason="claimed by somebody since now")]
 
 
 WAVES = [step_of("a", manual=["look at a"]), step_of("b", "a"), step_of("c", "b")]
@@ -372,12 +372,12 @@ def test_a_blocked_need_of_a_whole_run_is_not_asked_about() -> None:
 
 
 def test_an_unowned_claim_in_a_file_is_asked_about_once_and_only_when_its_turn_has_come() -> None:
-    world = around({"b": UNOWNED})
+    harness = around({"b": UNOWNED})
     opens = gates.claim(CHAIN[1], UNOWNED)
 
-    assert commands(run_of(CHAIN), world) == claims("a")
-    assert commands(run_of(CHAIN, finish("a")), world) == [Ask(opens=opens)]
-    assert commands(run_of(CHAIN, finish("a"), opens), world) == [ParkRun(gates=(opens.gate,))]
+    assert commands(run_of(CHAIN), harness) == claims("a")
+    assert commands(run_of(CHAIN, finish("a")), harness) == [Ask(opens=opens)]
+    assert commands(run_of(CHAIN, finish("a"), opens), harness) == [ParkRun(gates=(opens.gate,))]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from drumline.core.orders import orders_for
 from drumline.core.plan import Check, Correction
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.core.words import PlanCause
+from drumline.core.vocabulary import PlanCause
 from drumline.record import replace
 
 WHOLE = "# Handoff\n\n## What changed\n\nA file.\n\n## Evidence (by checks)\n\n```\n## not a heading\n```\n\n## Next\n"

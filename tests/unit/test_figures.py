@@ -21,7 +21,7 @@ from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, sum_agents,
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Mode, RunEnd, Settlement, Severity
+from drumline.core.vocabulary import Mode, RunEnd, Settlement, Severity
 from drumline.views.stopwatch import Stopwatch
 
 TREE = Tree("t" * 40)

@@ -25,7 +25,7 @@ from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Review, Settlement, Severity
+from drumline.core.vocabulary import Review, Settlement, Severity
 from drumline.record import replace
 
 A = StepId("a")

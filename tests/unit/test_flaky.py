@@ -15,7 +15,7 @@ from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.tally import Tally, add_tallies, digest_command
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.record import replace
 
 ONE = step_of("a")

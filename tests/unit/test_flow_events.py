@@ -22,7 +22,7 @@ from drumline.core.flow.state import FlowState
 from drumline.core.ids import DriverId
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 from drumline.errors import StoreError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -14,7 +14,7 @@ from drumline.core.flow import events as fev
 from drumline.core.flow.metering import FlowMeter
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
-from drumline.core.spending import ATTEMPTS, COST, UNPRICED, Leave, count_allowed
+from drumline.core.spending import ATTEMPTS, COST, UNPRICED, SpendingPermission, count_allowed
 from drumline.views.cost import describe_cost, usage_json
 from drumline.views.status import status_json
 from drumline.views.summary import summary, summary_lines
@@ -96,7 +96,7 @@ def test_what_was_remarkable_about_an_agent_is_told_with_its_visit() -> None:
 
 
 def test_a_yes_counts_from_what_was_spent_when_it_was_given() -> None:
-    allowed = count_allowed(5.0, [Leave(choice="yes", spent=12.0)])
+    allowed = count_allowed(5.0, [SpendingPermission(choice="yes", spent=12.0)])
 
     assert allowed == 17.0
 

@@ -273,11 +273,11 @@ def test_nodes_that_only_compute_need_no_act() -> None:
     )
     state = begin(chart)
 
-    stretch = walk_on(state, lambda text, values: text == "n > 3" and values["n"] == 5)
+    walk_batch = walk_on(state, lambda text, values: text == "n > 3" and values["n"] == 5)
 
-    assert stretch.due == ()
+    assert walk_batch.due == ()
     assert ending(state).output == "big 5 [1]"
-    assert [type(event).__name__ for event in stretch.events] == ["NodeEnded", "NodeEnded", "FlowEnded"]
+    assert [type(event).__name__ for event in walk_batch.events] == ["NodeEnded", "NodeEnded", "FlowEnded"]
 
 
 def test_time_budgets_count_work_and_cut_a_nodes_own() -> None:

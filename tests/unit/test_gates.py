@@ -9,7 +9,7 @@ from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.errors import InvalidInput
 from drumline.record import replace
 

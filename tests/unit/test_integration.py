@@ -29,7 +29,7 @@ from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import Clash, StepState
-from drumline.core.words import OnConflict, StepEnd
+from drumline.core.vocabulary import OnConflict, StepEnd
 from drumline.record import replace
 
 ONE = step_of("a")

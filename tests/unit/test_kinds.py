@@ -9,7 +9,7 @@ from drumline.core.claims import count_claimed, tell_claims
 from drumline.core.ids import StepId
 from drumline.core.kinds import CONFIGURED, DETECTED, ENVIRONMENT, PLAN, VARIABLES, arrange, name_kinds
 from drumline.core.plan import Check, Step
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.planfiles.implement import ImplementDialect
 from drumline.planfiles.rootfile import read_root
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from drumline.core.parallelism import measure_parallelism
 from drumline.core.plan import Plan, Severity
-from drumline.core.profile import profile
 from drumline.core.validation import validate
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.maestro import PlanDialect
@@ -192,8 +192,8 @@ def test_the_profile_is_that_of_maestro_for_parallel_phases() -> None:
     forked: dict[object, list[object]] = {"p1": [], "p2": ["p1"], "p3": ["p1"]}
     crossed: dict[object, list[object]] = {1: [], 2: [1], 3: [1], 4: [2, 3]}
 
-    fork = profile(parse(*(phase(n, *needs, parallel=True) for n, needs in forked.items())).steps)
-    diamond = profile(parse(*(phase(n, *needs, parallel=True) for n, needs in crossed.items())).steps)
+    fork = measure_parallelism(parse(*(phase(n, *needs, parallel=True) for n, needs in forked.items())).steps)
+    diamond = measure_parallelism(parse(*(phase(n, *needs, parallel=True) for n, needs in crossed.items())).steps)
 
     assert fork.batches == (("p1",), ("p2", "p3"))
     assert (fork.width, fork.depths) == (2, 2)
@@ -201,7 +201,7 @@ def test_the_profile_is_that_of_maestro_for_parallel_phases() -> None:
 
 
 def test_a_phase_that_runs_alone_is_not_eligible_where_maestro_counts_it() -> None:
-    found = profile(parse(phase(1), phase(2)).steps)
+    found = measure_parallelism(parse(phase(1), phase(2)).steps)
 
     assert (found.width, found.eligible) == (2, 0)
 

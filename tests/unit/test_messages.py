@@ -8,9 +8,9 @@ from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import DriverId, GateId, StepId
-from drumline.core.roundwish import RoundWish, write_round
+from drumline.core.retryrequest import RetryRequest, write_round
 from drumline.core.state import RunState
-from drumline.core.words import GateKind, Mode, RunEnd, StepEnd
+from drumline.core.vocabulary import GateKind, Mode, RunEnd, StepEnd
 from drumline.engine.messages import outcome_of
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -147,12 +147,12 @@ def test_a_retry_reopens_what_is_neither_in_work_nor_landed(events: list[ev.Even
 
 
 def test_a_retry_says_who_works_in_the_round_and_what_about() -> None:
-    wish = RoundWish(heal=True, agent="codex", tier="strong", context="Look at b.")
+    request = RetryRequest(heal=True, agent="codex", tier="strong", context="Look at b.")
 
-    said = outcome("retry", finish("a", "blocked"), value=write_round(wish))
+    said = outcome("retry", finish("a", "blocked"), value=write_round(request))
 
     assert said == [replace(REOPENED[0], heal=True, agent="codex", tier="strong", context="Look at b.")]
-    assert write_round(RoundWish()) == ""
+    assert write_round(RetryRequest()) == ""
 
 
 def test_a_retry_of_a_step_that_was_just_taken_up_again_comes_too_late() -> None:

@@ -17,7 +17,7 @@ from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Mutants
+from drumline.core.vocabulary import Mutants
 from drumline.record import replace
 
 SURVIVOR = Survivor(path="a.py", line=2, before="==", after=">=")

@@ -20,7 +20,7 @@ from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.strays import Foreign, Strayed
-from drumline.core.words import Ownership, StepEnd
+from drumline.core.vocabulary import Ownership, StepEnd
 from drumline.record import replace
 
 OWN = replace(step_of("a"), files=("src/a.py",))

@@ -11,8 +11,8 @@ import pytest
 
 from drumline.core.ids import StepId
 from drumline.core.ownership import may_meet, overlaps, shared, take_apart
+from drumline.core.parallelism import measure_parallelism
 from drumline.core.plan import Plan, Step
-from drumline.core.profile import profile
 from drumline.core.validation import validate
 
 
@@ -180,7 +180,7 @@ def test_looking_for_overlaps_is_linear_in_practice(layout: str) -> None:
 def test_the_profile_counts_only_steps_that_have_another_to_run_beside() -> None:
     steps = [owner("a", "x"), owner("b", "x"), owner("c", "y"), owner("d", "z"), owner("e", alone=True)]
 
-    found = profile(steps)
+    found = measure_parallelism(steps)
 
     assert found.eligible == 3
     assert found.mode == "parallel"

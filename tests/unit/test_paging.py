@@ -14,7 +14,7 @@ from tests.unit.builders import Scene, gate_for, step_of
 from drumline.cli import notify as told
 from drumline.cli import paging
 from drumline.core import events as ev
-from drumline.core.words import RunEnd
+from drumline.core.vocabulary import RunEnd
 
 PRINT = "from drumline.cli.paging import page_lines; page_lines(['one', 'two'])"
 

@@ -10,7 +10,7 @@ from drumline.agents.jail import Jail, tighten
 from drumline.errors import InvalidInput
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import Job
-from drumline.profiles import NOTHING, Loan, find_loan, read_profiles
+from drumline.profiles import NOTHING, Grant, find_grant, read_profiles
 
 JAIL = Jail(program="bwrap")
 
@@ -25,11 +25,11 @@ def test_all_tables_about_an_agent_take_away_together() -> None:
         }
     ).agents
 
-    loan = find_loan(tables, "mine", "command:work")
+    grant = find_grant(tables, "mine", "command:work")
 
-    assert loan.hide == ("~/customers", "/data/secret")
-    assert not loan.network
-    assert find_loan(tables, "", "claude") == NOTHING
+    assert grant.hide == ("~/customers", "/data/secret")
+    assert not grant.network
+    assert find_grant(tables, "", "claude") == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_what_cannot_be_meant_is_refused(key: str, value: object, words: str) ->
 
 def test_without_network_the_jail_has_one_of_its_own(tmp_path: Path) -> None:
     job = Job(argv=["true"], cwd=tmp_path, log=tmp_path / "log")
-    held = tighten(JAIL, Loan(network=False))
+    held = tighten(JAIL, Grant(network=False))
 
     assert held is not None
     assert "--unshare-net" in held.wrap(job, Bounds()).argv
@@ -56,7 +56,7 @@ def test_without_network_the_jail_has_one_of_its_own(tmp_path: Path) -> None:
 
 def test_what_is_to_be_hidden_is_not_made(tmp_path: Path) -> None:
     job = Job(argv=["true"], cwd=tmp_path, log=tmp_path / "log")
-    held = tighten(JAIL, Loan(hide=(f"{tmp_path}/missing/",)))
+    held = tighten(JAIL, Grant(hide=(f"{tmp_path}/missing/",)))
 
     assert held is not None
     held.wrap(job, Bounds())
@@ -65,4 +65,4 @@ def test_what_is_to_be_hidden_is_not_made(tmp_path: Path) -> None:
 
 
 def test_without_a_jail_there_is_nothing_to_tighten() -> None:
-    assert tighten(None, Loan(network=False)) is None
+    assert tighten(None, Grant(network=False)) is None

@@ -8,7 +8,7 @@ from drumline.core import codec
 from drumline.core.events import StepFinished
 from drumline.core.ids import StepId
 from drumline.core.proof import Colour, Facts, Level, Proof, Reason, Require, settle
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.record import replace
 
 G, R, U = Colour.GREEN, Colour.RED, Colour.UNKNOWN

@@ -29,7 +29,7 @@ from drumline.core.queue import (
     grow,
     shrink,
 )
-from drumline.core.words import DropCause, StepEnd
+from drumline.core.vocabulary import DropCause, StepEnd
 
 A, B, C = StepId("a"), StepId("b"), StepId("c")
 BASE, HEAD = Commit("base"), Commit("head")

@@ -27,7 +27,7 @@ from drumline.core.queue import (
     choose_turn,
     fold_queue,
 )
-from drumline.core.words import DropCause
+from drumline.core.vocabulary import DropCause
 from drumline.record import replace
 
 CHECK = 10

@@ -17,12 +17,12 @@ from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
 from drumline.core.orders import orders_for
 from drumline.core.plan import Marks, Status
-from drumline.core.routing import Candidate, choose, find_rest, list_workers, plan_rest, raise_tier
+from drumline.core.routing import Candidate, choose, find_timer, list_workers, plan_timer, raise_tier
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.record import replace
 
 STEP = step_of("a")
@@ -150,7 +150,7 @@ def test_another_quota_of_the_step_may_be_the_one_to_wait_for() -> None:
     state = state_of(tried(1, failure="quota", resets_at=80.0), tried(2, "x", failure="billing"))
 
     assert follow(state, run_of(begin("x"))) == Defer(until=80.0, reason="the agent's account has no credit: so")
-    assert find_rest([Candidate(name="x")], state) is None
+    assert find_timer([Candidate(name="x")], state) is None
 
 
 @pytest.mark.parametrize(
@@ -293,10 +293,10 @@ def test_events_from_before_there_were_several_agents_can_still_be_read() -> Non
 
 
 @pytest.mark.parametrize(
-    ("named", "rests", "seconds"),
+    ("named", "timers", "seconds"),
     [(None, 0, 2), (None, 1, 4), (None, 2, 8), (None, 3, 1800), (1.0, 0, 10), (1060.0, 2, 60), (1005.0, 5, 1800)],
 )
 def test_an_agent_out_of_quota_is_asked_again_later_and_later_and_then_left_alone(
-    named: float | None, rests: int, seconds: float
+    named: float | None, timers: int, seconds: float
 ) -> None:
-    assert plan_rest(named, rests=rests, now=1000.0) == 1000.0 + seconds
+    assert plan_timer(named, timers=timers, now=1000.0) == 1000.0 + seconds

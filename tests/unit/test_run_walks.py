@@ -15,7 +15,7 @@ from drumline.core.runfold import fold_run
 from drumline.core.runwalks import list_begun
 from drumline.core.schedule import Surroundings, obstacle
 from drumline.core.state import RunState
-from drumline.core.words import Resettled, RunEnd
+from drumline.core.vocabulary import Resettled, RunEnd
 
 A, B = StepId("a"), StepId("b")
 BOTH = (PREFLIGHT, FINAL)

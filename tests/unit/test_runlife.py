@@ -13,7 +13,7 @@ from drumline.core.plan import Correction, Marks
 from drumline.core.runfold import fold_run
 from drumline.core.runlife import TRANSITIONS, RunPhase, run_forward
 from drumline.core.state import RunState
-from drumline.core.words import DocumentKind, DropCause, Mode, PlanCause, Resettled, RunEnd, StepEnd
+from drumline.core.vocabulary import DocumentKind, DropCause, Mode, PlanCause, Resettled, RunEnd, StepEnd
 from drumline.errors import NotAllowed, StoreError
 from drumline.record import replace
 

@@ -15,8 +15,8 @@ from drumline.core.plan import Marks, Status, Step
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Obstacle, Surroundings, assignee, next_step, obstacle, ready, side_by_side
 from drumline.core.state import RunState
+from drumline.core.vocabulary import Hindrance
 from drumline.core.waves import find_barrier, find_due_wave, manual_items
-from drumline.core.words import Hindrance
 from drumline.record import replace
 
 NOW = 10_000.0
@@ -50,9 +50,9 @@ def run_of(steps: Sequence[Step], *events: ev.Event, started: ev.RunStarted | No
     return Scene(steps=steps, started=started or run_started(), events=events).run()
 
 
-def blocker(run: RunState, step: str, world: Surroundings | None = None) -> Obstacle | None:
+def blocker(run: RunState, step: str, harness: Surroundings | None = None) -> Obstacle | None:
     """What keeps a step back."""
-    return obstacle(run, run.plan.by_id[StepId(step)], world or around())
+    return obstacle(run, run.plan.by_id[StepId(step)], harness or around())
 
 
 def kind(found: Obstacle | None) -> str:
@@ -286,10 +286,10 @@ def test_manual_items_are_those_of_steps_this_run_did(state: str, items: tuple[s
 
 def test_a_fresh_foreign_claim_is_respected_until_it_is_stale() -> None:
     run = run_of(ALONE)
-    world = around({"a": FOREIGN}, times={"a": NOW - HOUR + 1})
+    harness = around({"a": FOREIGN}, times={"a": NOW - HOUR + 1})
 
-    fresh = blocker(run, "a", world)
-    stale = blocker(run, "a", replace(world, now=NOW + 1))
+    fresh = blocker(run, "a", harness)
+    stale = blocker(run, "a", replace(harness, now=NOW + 1))
 
     assert fresh == Obstacle(kind=Hindrance.FOREIGN, text="claimed by somebody since then", until=NOW + 1)
     assert stale is None

@@ -9,7 +9,7 @@ import pytest
 
 from drumline.configfiles import find_own_config, read_config, read_own_config
 from drumline.errors import InvalidInput
-from drumline.profiles import Loan, McpServer, Profile, Profiles, find_loan, read_profiles
+from drumline.profiles import Grant, McpServer, Profile, Profiles, find_grant, read_profiles
 from drumline.record import fields, replace
 from drumline.settings import TABLES, Settings, digest, resolve, settings_table
 from drumline.settingvalues import parse_duration
@@ -294,11 +294,11 @@ def test_a_table_lends_an_agent_variables_and_folders() -> None:
         {},
     ).agents
 
-    lent = Loan(env=("MY_TOKEN", "OUR_*", "WORD"), folders=("~/.mine/", "$MINE/x", "/srv"))
-    assert find_loan(found, "mine", "command:./mine.sh") == lent
-    assert find_loan(found, "", "command:./mine.sh") == lent
-    assert find_loan(found, "", "command:other") == Loan(env=("WORD", "MY_TOKEN"), folders=lent.folders)
-    assert find_loan(found, "", "claude") == Loan()
+    granted = Grant(env=("MY_TOKEN", "OUR_*", "WORD"), folders=("~/.mine/", "$MINE/x", "/srv"))
+    assert find_grant(found, "mine", "command:./mine.sh") == granted
+    assert find_grant(found, "", "command:./mine.sh") == granted
+    assert find_grant(found, "", "command:other") == Grant(env=("WORD", "MY_TOKEN"), folders=granted.folders)
+    assert find_grant(found, "", "claude") == Grant()
     assert (found["codex"].agent, found["mine"].agent) == ("codex", "command:./mine.sh")
 
 

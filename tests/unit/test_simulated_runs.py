@@ -31,7 +31,7 @@ from drumline.core.stepfold import fold_step
 from drumline.core.steprules import recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
-from drumline.core.words import DropCause, Mutants
+from drumline.core.vocabulary import DropCause, Mutants
 from drumline.record import replace
 
 MOST_MOVES = 4_000

@@ -12,7 +12,7 @@ from drumline.core.life import Phase, step_forward
 from drumline.core.plan import Marks, Status
 from drumline.core.runfold import fold_run, glance_run
 from drumline.core.state import RunState
-from drumline.core.words import Mode, RunEnd
+from drumline.core.vocabulary import Mode, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import replace
 

@@ -16,7 +16,7 @@ from drumline.core.state import RunState
 from drumline.core.stepfold import UNCHANGED, fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.verdicts import NOTHING_DONE
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.engine.messages import outcome_of
 from drumline.ports.journal import Message
 from drumline.record import replace

@@ -6,7 +6,7 @@ from tests.unit.builders import TREE, Scene, join, prepared, step_of
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.views.attempts import attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.board import board_segments
 from drumline.views.status import status_json

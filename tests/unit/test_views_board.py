@@ -25,7 +25,7 @@ from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
 from drumline.core.proof import Level
-from drumline.core.words import RunStanding, StepStanding
+from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.views.board import board_segments
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.states import SPINNER, SYMBOLS

@@ -23,7 +23,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.needs import satisfied
-from drumline.core.words import RunEnd
+from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.duration import age, duration

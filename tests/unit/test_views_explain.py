@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.unit.builders import step_of
 
 from drumline.core.outlook import look_ahead
+from drumline.core.parallelism import measure_parallelism
 from drumline.core.plan import Check, Plan, Reading
-from drumline.core.profile import profile
 from drumline.record import replace
 from drumline.views.explain import explain
 
@@ -16,7 +16,7 @@ def test_a_command_of_several_lines_is_shown_on_one() -> None:
     plan = Plan(name="p", path="p", steps=(step,))
 
     reading = Reading(plan=plan, marks={}, digests={})
-    lines = explain(reading, profile(plan.steps), look_ahead(reading))
+    lines = explain(reading, measure_parallelism(plan.steps), look_ahead(reading))
 
     assert "  checks: 1 command decides (test -s \\ a.txt)" in lines
     assert "  order: 1 batch, at most 1 step in one; longest chain a" in lines
@@ -27,7 +27,7 @@ def test_steps_of_other_repositories_are_named_and_not_counted() -> None:
     plan = Plan(name="p", path="p", steps=(step_of("a"), there))
 
     reading = Reading(plan=plan, marks={}, digests={})
-    lines = explain(reading, profile(plan.steps), look_ahead(reading))
+    lines = explain(reading, measure_parallelism(plan.steps), look_ahead(reading))
 
     assert "  steps: 1 here: 1 to do" in lines
     assert "  not run here, other repositories have to do them: b (Payments)" in lines

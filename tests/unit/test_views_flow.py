@@ -32,7 +32,7 @@ from drumline.core.flow.model import FlowSettings, Json, NodeId
 from drumline.core.flow.state import Key
 from drumline.core.ids import FLOW, Commit, GateId, Stream, Tree
 from drumline.core.recorded import Recorded
-from drumline.core.words import GateKind, RunEnd, WalkEnd
+from drumline.core.vocabulary import GateKind, RunEnd, WalkEnd
 from drumline.errors import InvalidInput
 from drumline.views.board import board_segments
 from drumline.views.cells import width

@@ -10,14 +10,14 @@ from tests.unit.flows import end, flow
 from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen, tell, walk_of
 from tools.docs.contracts import FLOW_PROGRESS
 
-from drumline.app.say import check_retry
+from drumline.app.inbox import check_retry
 from drumline.core import events as ev
 from drumline.core.flow.events import NodeBlocked, NodeLost, NodeStarted
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
 from drumline.core.ids import DriverId, GateId
 from drumline.core.runfold import fold_run
-from drumline.core.words import GateKind, RunEnd
+from drumline.core.vocabulary import GateKind, RunEnd
 from drumline.errors import InvalidInput
 from drumline.views.board import board_segments
 from drumline.views.snapshot import Snapshot

@@ -10,7 +10,7 @@ from drumline.core import events as ev
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, StepId
 from drumline.core.login import ask_login
-from drumline.core.words import RunEnd, StepEnd, WalkEnd
+from drumline.core.vocabulary import RunEnd, StepEnd, WalkEnd
 from drumline.views.progress import Progress
 from drumline.views.summary import summary, summary_lines
 from drumline.views.why import why

@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.core.words import Mode, PlanCause, RunEnd
+from drumline.core.vocabulary import Mode, PlanCause, RunEnd
 from drumline.views.progress import Progress
 from drumline.views.told import Line
 

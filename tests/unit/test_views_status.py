@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Problem, Status
-from drumline.core.words import RunEnd, RunStanding, StepStanding
+from drumline.core.vocabulary import RunEnd, RunStanding, StepStanding
 from drumline.views.states import EXIT_CODES, elapsed
 from drumline.views.status import run_state, status_json, step_state
 

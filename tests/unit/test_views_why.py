@@ -28,7 +28,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.testids import Report
-from drumline.core.words import RunEnd, StepStanding
+from drumline.core.vocabulary import RunEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.evidence import Evidence, evidence_json, evidence_lines

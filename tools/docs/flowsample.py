@@ -13,7 +13,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.core.words import GateKind, Mode
+from drumline.core.vocabulary import GateKind, Mode
 from drumline.record import replace
 from drumline.views.snapshot import Snapshot
 from drumline.views.walks import WalkHistory

@@ -14,7 +14,7 @@ from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Mode, StepEnd
+from drumline.core.vocabulary import Mode, StepEnd
 from drumline.views.snapshot import Snapshot
 
 RUN = RunId("260314-091500-k7m")

@@ -10,9 +10,9 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
+from tests.acceptance.cli_user import User, leaving_nothing, step_of
 from tests.acceptance.jsscenes import CHECK, NODE, Scenes
 from tests.acceptance.liescenes import ASKS, EMPTY, FILES, HONEST, LIES, SLY, UNSEEN, Deed, Honest, act
-from tests.acceptance.userland import User, leaving_nothing, step_of
 
 from drumline.core.foul import UNHEARD
 

@@ -33,7 +33,7 @@ from tools.soak.useractions import ACTIONS, User
 from tools.soak.verdict import TRACEBACK, Finding, Outcome
 
 RESUMED = 0.3
-"""How many of the wishes also drive the run on."""
+"""How many of the requests also drive the run on."""
 
 Inject = Callable[[Machine, Fault], bool]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from drumline.agents.jail import Jail
     from drumline.agents.program import Program
-    from drumline.profiles import Loan, McpServer
+    from drumline.profiles import Grant, McpServer
 
 
 class Opener(Protocol):
@@ -42,7 +42,7 @@ class Outfitter(Protocol):
         tiers: Mapping[str, str],
         servers: Mapping[str, McpServer],
         jail: Jail | None,
-        loan: Loan,
+        grant: Grant,
     ) -> Agent:
         """The agent, or InvalidInput naming everything that is wrong with the argument."""
         ...
@@ -86,12 +86,12 @@ def open_agent(
     base: Path,
     tiers: Mapping[str, str] | None = None,
     servers: Mapping[str, McpServer] | None = None,
-    loan: Loan | None = None,
+    grant: Grant | None = None,
     sandbox: str = AUTO,
 ) -> Agent:
     """The agent that a spec such as `claude`, `codex:MODEL`, `scripted:FILE`, `command:CMD` or `acp:CMD` names.
 
-    FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs; `loan` is
+    FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs; `grant` is
     what such a program may see and write to beside its own. `sandbox` is the setting of that name.
     """
     name, colon, argument = spec.partition(":")
@@ -111,8 +111,8 @@ def open_agent(
     from drumline.agents.sandbox import choose_jail
     from drumline.profiles import NOTHING
 
-    loan = loan or NOTHING
-    jail = tighten(choose_jail(sandbox), loan)
+    grant = grant or NOTHING
+    jail = tighten(choose_jail(sandbox), grant)
     if callable(found):
         outfit = cast("Outfitter", found)
         return outfit(
@@ -122,9 +122,9 @@ def open_agent(
             tiers=tiers or {},
             servers=servers or {},
             jail=jail,
-            loan=loan,
+            grant=grant,
         )
-    program = replace(found, keep=(*found.keep, *loan.env), folders=(*found.folders, *loan.folders))
+    program = replace(found, keep=(*found.keep, *grant.env), folders=(*found.folders, *grant.folders))
     try:
         return open_program(program, processes=processes, jail=jail, model=argument, tiers=tiers, servers=servers)
     except InvalidInput as error:

@@ -27,7 +27,7 @@ from drumline.isolation.outside import look_on
 from drumline.isolation.privatehome import open_homes
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation, Job, Processes
-from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.profiles import NOTHING, Grant, McpServer
 from drumline.record import Record, field, replace
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class AcpAgent(Record):
     processes: Processes
     jail: Jail | None = None
     servers: Mapping[str, McpServer] = field(default_factory=dict)
-    loan: Loan = NOTHING
+    grant: Grant = NOTHING
 
     async def work(self, assignment: Assignment) -> Outcome:
         """Do the assignment in its workspace. No process of it is left when this returns or is cancelled."""
@@ -57,17 +57,17 @@ class AcpAgent(Record):
 
     async def _work(self, assignment: Assignment) -> Outcome:
         keep, homes = find_own(self.argv)
-        jailed, lent = self.jail is not None, self.loan.folders
+        jailed, granted = self.jail is not None, self.grant.folders
         with (
             make_scratch(assignment, self.jail) as scratch,
-            open_homes(homes, assignment, jailed=jailed, lent=lent) as private,
+            open_homes(homes, assignment, jailed=jailed, granted=granted) as private,
         ):
             held = Confinement(
                 assignment=assignment,
                 scratch=scratch,
                 jail=self.jail,
-                keep=(*keep, *self.loan.env),
-                folders=lent,
+                keep=(*keep, *self.grant.env),
+                folders=granted,
                 homes=private,
                 words=tuple(word for name in assignment.mcp_servers for word in self.servers[name].command),
             )
@@ -120,7 +120,7 @@ def open_acp(
     tiers: Mapping[str, str],
     servers: Mapping[str, McpServer],
     jail: Jail | None,
-    loan: Loan = NOTHING,
+    grant: Grant = NOTHING,
 ) -> Agent:
     """The agent that the command `argument` starts, with words as a shell would part them; no shell is involved.
 
@@ -134,7 +134,7 @@ def open_acp(
     program = shutil.which(words[0]) if words and "\0" not in argument else None
     if program is None:
         raise InvalidInput(f"there is no program {words[0] if words else ''!r} on PATH", hint=hint)
-    return AcpAgent(argv=(program, *words[1:]), processes=processes, jail=jail, servers=servers, loan=loan)
+    return AcpAgent(argv=(program, *words[1:]), processes=processes, jail=jail, servers=servers, grant=grant)
 
 
 async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> None:

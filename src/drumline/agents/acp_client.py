@@ -20,7 +20,7 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
-from drumline.agents.acp_leave import describe
+from drumline.agents.acp_permissions import describe
 from drumline.agents.acp_policy import Policy, Verdict
 from drumline.agents.acp_updates import Updates
 from drumline.core.flow.model import Json

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from drumline.agents.acp_leave import LONGEST, find_answer, write_question
+from drumline.agents.acp_permissions import LONGEST, find_answer, write_question
 from drumline.agents.acp_updates import EDITS, find_command, find_paths
 from drumline.agents.reading import read_map, read_text
 from drumline.core.blocked import Reply

@@ -58,7 +58,7 @@ SHARED = frozenset(
         "autostart",
     }
 )
-"""Names whose folders are lent to nobody: who writes there gets into other machines, or into your next login."""
+"""Names whose folders are granted to nobody: who writes there gets into other machines, or into your next login."""
 READING: Mapping[str, Mapping[str, str]] = {
     "opencode": {"OPENCODE_CONFIG_CONTENT": '{"permission": {"edit": "deny", "bash": "deny"}}'}
 }

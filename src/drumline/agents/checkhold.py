@@ -38,7 +38,7 @@ CACHES = (
     *("~/.cargo/registry", "~/.cargo/git", "~/go", "~/.m2/repository", "~/.gradle", "~/.nuget/packages"),
     *("~/.gem", "~/.bundle", "~/.mix", "~/.hex"),
 )
-"""What is lent where no layer can be made, so that tools work as they do for the person."""
+"""What is granted where no layer can be made, so that tools work as they do for the person."""
 
 
 class CheckHold:
@@ -97,12 +97,12 @@ class CheckHold:
         return self._strip(job, [name for name in environment.unset if name not in environment.withheld])
 
     def find_outside(self, folder: Path) -> Outside | None:
-        """The checkout, unless a check works in it; worktrees in it, and what is lent of it, are not meant."""
+        """The checkout, unless a check works in it; worktrees in it, and what is granted of it, are not meant."""
         ground = self._find_ground(folder)
         if ground == self._checkout:
             return None
-        lent = [ground, self._common, *(place.resolve() for place in find_homes(self._folders))]
-        return Outside(checkout=self._checkout, lent=[place for place in lent if place != self._checkout])
+        granted = [ground, self._common, *(place.resolve() for place in find_homes(self._folders))]
+        return Outside(checkout=self._checkout, granted=[place for place in granted if place != self._checkout])
 
     def links(self) -> bool:
         """Whether there is a jail, which can show one path in place of another."""
@@ -127,13 +127,13 @@ class CheckHold:
         return jail and replace(jail, hide=self._hide)
 
     def _make_layers(self, workspace: Path, inside: Path) -> dict[Path, Path]:
-        """Layers over what tools write to outside of a workspace, but for what is lent."""
+        """Layers over what tools write to outside of a workspace, but for what is granted."""
         own = [self._find_ground(workspace), *(folder.resolve() for folder in find_homes(self._folders))]
         named = [Path.home(), *(Path(os.environ[name]) for name in KEPT_IN if os.environ.get(name))]
         tools = [one.resolve() for one in named if one.is_absolute()]
 
         def is_free(folder: Path) -> bool:
-            return not any(folder.is_relative_to(lent) for lent in own)
+            return not any(folder.is_relative_to(granted) for granted in own)
 
         return make_layers(filter(is_free, tools), inside, apart=filter(is_free, [self._common]))
 
@@ -146,11 +146,11 @@ class CheckHold:
         self, job: Job, layers: Mapping[Path, Path], *, writable: Sequence[Path], shown: Sequence[Path]
     ) -> Bounds:
         workspace, home = self._find_ground(job.cwd), Path.home().resolve()
-        lent = () if home in layers else find_homes(CACHES)
+        granted = () if home in layers else find_homes(CACHES)
         # A flow may work in the checkout itself, and a home may be one.
         elsewhere = not any(place.is_relative_to(self._checkout) for place in (workspace, home))
         return Bounds(
-            writable=[workspace, *writable, *lent, *find_homes(self._folders)],
+            writable=[workspace, *writable, *granted, *find_homes(self._folders)],
             sealed=find_sealed(workspace),
             layers={folder: place / SHOWN for folder, place in layers.items()},
             readable=[self._common, *shown],

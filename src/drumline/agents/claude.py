@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 
-from drumline.agents.claude_leave import Leave, write_opening
+from drumline.agents.claude_permissions import PermissionAnswers, write_opening
 from drumline.agents.handover import describe_servers, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
@@ -76,7 +76,7 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     env = _set_up(setting)
     if setting.jailed:
         return Launch(argv=(*argv, "--input-format", "text"), stdin=assignment.prompt, env=env)
-    talk = Leave(assignment, setting)
+    talk = PermissionAnswers(assignment, setting)
     return Launch(argv=(*argv, *ASKING), stdin=write_opening(assignment.prompt), env=env, talk=talk)
 
 

@@ -134,7 +134,7 @@ class CliAgent(Record):
 
     def _open_homes(self, assignment: Assignment) -> AbstractContextManager[PrivateHomes]:
         homes = [describe_home(home) for home in self.program.homes]
-        return open_homes(homes, assignment, jailed=self.jail is not None, lent=self.program.folders)
+        return open_homes(homes, assignment, jailed=self.jail is not None, granted=self.program.folders)
 
     def _write_job(self, assignment: Assignment, launch: Launch, scratch: Path, homes: PrivateHomes) -> Job:
         held = Confinement(

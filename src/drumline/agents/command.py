@@ -1,6 +1,6 @@
 """Any shell command as an agent: the prompt on stdin, the exit code and the output as the outcome.
 
-The rule: it is held like every other agent. What else it needs to see or to write to, a person lends it.
+The rule: it is held like every other agent. What else it needs to see or to write to, a person grants it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from drumline.isolation.outside import look_on
 from drumline.isolation.privatehome import open_homes
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Ended, Job, Processes
-from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.profiles import NOTHING, Grant, McpServer
 from drumline.record import Record, replace
 
 CANNOT_RUN = frozenset({126, 127})
@@ -37,7 +37,7 @@ class CommandAgent(Record):
     command: str
     processes: Processes
     jail: Jail | None = None
-    loan: Loan = NOTHING
+    grant: Grant = NOTHING
 
     async def work(self, assignment: Assignment) -> Outcome:
         """Run the command to its end and judge how it ended. None of its processes is left when this returns."""
@@ -46,17 +46,17 @@ class CommandAgent(Record):
 
     async def _work(self, assignment: Assignment) -> Outcome:
         keep, homes = find_known(_part(self.command))
-        jailed, lent = self.jail is not None, self.loan.folders
+        jailed, granted = self.jail is not None, self.grant.folders
         with (
             make_scratch(assignment, self.jail) as scratch,
-            open_homes(homes, assignment, jailed=jailed, lent=lent) as private,
+            open_homes(homes, assignment, jailed=jailed, granted=granted) as private,
         ):
             held = Confinement(
                 assignment=assignment,
                 scratch=scratch,
                 jail=self.jail,
-                keep=(*PROVIDERS, *keep, *self.loan.env),
-                folders=lent,
+                keep=(*PROVIDERS, *keep, *self.grant.env),
+                folders=granted,
                 homes=private,
                 words=tuple(_part(self.command)),
                 anybody=not homes,
@@ -80,7 +80,7 @@ def open_command(
     tiers: Mapping[str, str],
     servers: Mapping[str, McpServer],
     jail: Jail | None,
-    loan: Loan,
+    grant: Grant,
 ) -> Agent:
     """The agent that runs `argument` with bash.
 
@@ -88,7 +88,7 @@ def open_command(
     """
     if "\0" in argument:
         raise InvalidInput(f"{argument!r} holds a NUL character and cannot be a command", hint="drumline run --help")
-    return CommandAgent(command=argument, processes=processes, jail=jail, loan=loan)
+    return CommandAgent(command=argument, processes=processes, jail=jail, grant=grant)
 
 
 def describe(assignment: Assignment) -> Mapping[str, str]:

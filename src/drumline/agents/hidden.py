@@ -242,7 +242,7 @@ def _choose(environ: Mapping[str, str], keep: Sequence[str] | None) -> dict[str,
 
 
 def _is_plain(path: Path) -> bool:
-    """Whether there is a file or a folder; a socket that a variable names is not lent by that."""
+    """Whether there is a file or a folder; a socket that a variable names is not granted by that."""
     try:
         kind = path.stat().st_mode
     except OSError:

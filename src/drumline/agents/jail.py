@@ -21,7 +21,7 @@ from drumline.core.secretlines import leave_out_secrets
 from drumline.isolation.homes import find_homes
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HANDED, Job
-from drumline.profiles import Loan
+from drumline.profiles import Grant
 from drumline.record import Record, replace
 
 PROGRAM = "bwrap"
@@ -105,7 +105,7 @@ class Jail(Record):
             _leave_out(layout, path)
         layout.seal(bounds.sealed)
         layout.hide([*find_homes(self.hide), *(path for path in find_hidden() if path not in visible), *find_sockets()])
-        layout.hide(path for path in bounds.hidden if not layout.is_lent_at(path))
+        layout.hide(path for path in bounds.hidden if not layout.is_granted_at(path))
         for path in find_configuring():
             _leave_out(layout, path)
         # Again: a variable or a word may name one file in a folder that is hidden by now.
@@ -126,10 +126,10 @@ def _leave_out(layout: Layout, path: Path) -> None:
         layout.replace(path, left)
 
 
-def tighten(jail: Jail | None, loan: Loan) -> Jail | None:
+def tighten(jail: Jail | None, grant: Grant) -> Jail | None:
     """The jail with what a profile takes away."""
     # A slash at the end would have a folder made that is missing.
-    return jail and replace(jail, hide=tuple(path.rstrip("/") for path in loan.hide), network=loan.network)
+    return jail and replace(jail, hide=tuple(path.rstrip("/") for path in grant.hide), network=grant.network)
 
 
 @lru_cache(maxsize=1)

@@ -102,7 +102,7 @@ class Layout:
         """Whether the jail shows an empty folder there, so that nothing from outside can be seen."""
         return self._is_covered(path, EMPTY)
 
-    def is_lent_at(self, path: Path) -> bool:
+    def is_granted_at(self, path: Path) -> bool:
         """Whether the jail lets a path be written to for good, not only in a layer."""
         real = self._resolve(path)
         covering = self._find_covering(real)

@@ -91,7 +91,7 @@ class Program(Record):
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
     `homes` are folders of its own: it works on private copies of them, and each says what of a copy comes back; of one
-    that is only a place nothing does. `folders` are lent: it may write to them, with `~` or `$NAME`. `tiers` are its
+    that is only a place nothing does. `folders` are granted: it may write to them, with `~` or `$NAME`. `tiers` are its
     models; an empty one leaves the choice to the program, and `efforts` say how hard it thinks then. `suggest` has the
     models that depend on how the user has set it up, for work in a folder. `find` is for programs that are not simply
     on PATH. `gone` are words by which it says that a session cannot be used, `offline` those of its notices by which it

@@ -23,9 +23,9 @@ from drumline.agents.program import Abilities, Program
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
-from drumline.engine.kit import Worker
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent
+from drumline.engine.services import Worker
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.extras import require_provider
 from drumline.models.builtin import BuiltinAgent

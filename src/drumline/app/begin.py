@@ -18,7 +18,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.proof import Require
 from drumline.core.schedule import next_step
-from drumline.core.words import Mode, Mutants, OnConflict, Ownership, Review
+from drumline.core.vocabulary import Mode, Mutants, OnConflict, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster

@@ -19,7 +19,7 @@ from drumline.core.plan import Step
 from drumline.core.setups import COMMAND
 from drumline.core.trust import CHECK, GRANT, NOTIFY, SERVER, SETUP, Brought, distinct, find_spec, list_checks
 from drumline.engine.brought import describe_agent, describe_model, list_node_commands
-from drumline.profiles import Profiles, find_loan
+from drumline.profiles import Profiles, find_grant
 from drumline.record import Record, field
 from drumline.settingrows import PRESETS
 from drumline.settings import Settings
@@ -113,9 +113,9 @@ def _list_agents(sources: Sources, used: Iterable[Used]) -> list[Brought]:
         spec = find_spec(name, sources.specs)
         if brought:
             found += describe_agent(spec, base=sources.top, place=place)
-        loan, who = find_loan(sources.profiles.agents, name, spec), spec.partition(":")[0]
-        granted = [f"{who} may write to {folder}" for folder in loan.folders]
-        granted += [f"{who} may see ${variable}" for variable in loan.env]
+        grant, who = find_grant(sources.profiles.agents, name, spec), spec.partition(":")[0]
+        granted = [f"{who} may write to {folder}" for folder in grant.folders]
+        granted += [f"{who} may see ${variable}" for variable in grant.env]
         found += [Brought(kind=GRANT, text=text, place=PLACE) for text in granted]
     return found
 

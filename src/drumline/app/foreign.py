@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from drumline.core.words import FULL, OnConflict, Review
+from drumline.core.vocabulary import FULL, OnConflict, Review
 
 
 def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, object]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from drumline.core.events import RunStarted, StepFinished, StepStarted
 from drumline.core.ids import StepId, Stream
 from drumline.core.tally import Tally, add_tallies
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.ports.journal import Journal
 
 MOST_RUNS = 50

@@ -216,7 +216,7 @@ async def _hold(cleanup: Cleanup, store: Store, run: RunId) -> AsyncIterator[Cla
     def claim(step: StepId) -> str:
         if owner := _name_owner(cleanup, store, run, step):
             return owner
-        dead = store.held(run).get(step)
+        dead = store.list_claims(run).get(step)
         # Only once nothing that the dead driver started can act any more; what has no folder has processes, too.
         if dead is not None and not cleanup.roster.evict(dead.driver):
             return f"what driver {dead.driver} had started still runs"
@@ -240,7 +240,7 @@ async def _hold(cleanup: Cleanup, store: Store, run: RunId) -> AsyncIterator[Cla
 
 def _name_owner(cleanup: Cleanup, store: Store, run: RunId, step: StepId) -> str:
     """Who works on a step; empty if nobody who is alive does."""
-    claim = store.held(run).get(step)
+    claim = store.list_claims(run).get(step)
     if claim is None or cleanup.roster.standing(claim.driver) is Standing.DEAD:
         return ""
     return f"driver {claim.driver} is at work on it"

@@ -173,7 +173,7 @@ class Watcher:
 
     def _owners(self) -> dict[StepId, DriverId]:
         live = set(self.roster.drivers(self.run))
-        return {step: c.driver for step, c in self.store.held(self.run).items() if c.driver in live}
+        return {step: c.driver for step, c in self.store.list_claims(self.run).items() if c.driver in live}
 
     def _listen(self, owners: Mapping[StepId, DriverId]) -> dict[StepId, Happened]:
         heard = {step: self.hear(step) for step in owners if step not in self.state.finished}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from drumline.app.leftovers import Cleanup, Leftover
-from drumline.core.words import RunEnd
+from drumline.core.vocabulary import RunEnd
 from drumline.engine.loading import load_run
 from drumline.workspace.runrefs import OURS, RunRef, find_run_refs, remove_refs
 from drumline.workspace.worktrees import file_name

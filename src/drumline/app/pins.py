@@ -14,7 +14,7 @@ from drumline.core.ids import FLOW, RunId, Stream
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, PLAN
 from drumline.core.plan import Check
 from drumline.core.state import RunState
-from drumline.core.words import Mutants, OnConflict, Ownership, Review
+from drumline.core.vocabulary import Mutants, OnConflict, Ownership, Review
 from drumline.errors import Conflict
 from drumline.ports.journal import Addition, Journal
 from drumline.record import Record, field, replace

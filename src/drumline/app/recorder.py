@@ -23,7 +23,7 @@ from drumline.core.events import AttemptEnded, AttemptStarted, StepRestarted
 from drumline.core.flow.events import NodeEnded, NodeUsed
 from drumline.core.ids import FLOW, DriverId, RunId, Stream
 from drumline.core.taxonomy import Failure, hands_over
-from drumline.engine.kit import Kit, Tools, Worker
+from drumline.engine.services import Services, Tools, Worker
 from drumline.errors import DrumlineError
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.journal import Journal
@@ -62,11 +62,11 @@ class Recorder:
         """Why the recording is not complete; empty if it is."""
         return self._problem or self._desks.problem
 
-    def attach(self, kit: Kit) -> Kit:
+    def attach(self, services: Services) -> Services:
         """The same kit, whose models and agents are recorded."""
 
         def equip(driver: DriverId) -> Tools:
-            tools = kit.equip(driver)
+            tools = services.equip(driver)
             self._try(self.recording.take_up)  # another process may have driven and recorded since we began
 
             def open_agent(spec: str) -> Worker:
@@ -79,7 +79,7 @@ class Recorder:
                 open_models=lambda: RecordedModels(models=tools.open_models(), recorder=self),
             )
 
-        return replace(kit, equip=equip)
+        return replace(services, equip=equip)
 
     async def watch(self, folder: Path, match: Match, work: Callable[[], Awaitable[T]]) -> tuple[T, Edits]:
         """What came of the work, and what it changed in the folder."""

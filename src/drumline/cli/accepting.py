@@ -11,14 +11,14 @@ from collections.abc import Collection
 import click
 
 from drumline.app.begin import Accepted
-from drumline.app.say import name_person
+from drumline.app.inbox import name_person
 from drumline.cli.output import say
 from drumline.core.acceptance import foresee
 from drumline.core.gates import MOST_DOUBTS, tell_doubt
 from drumline.core.ids import StepId
 from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.errors import NeedsPerson
 from drumline.settings import Settings
 

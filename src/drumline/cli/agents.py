@@ -11,12 +11,12 @@ import click
 from drumline.app.agents import TRIAL, UNCONFIGURED, Configured, Listed, Trial, list_agents, sort_listed, try_agent
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
-from drumline.engine.kit import Worker
+from drumline.engine.services import Worker
 from drumline.errors import DrumlineError
 from drumline.ports.processes import Processes
 from drumline.profiles import read_profiles
 from drumline.record import to_plain
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 from drumline.wiring.agents import AgentRegistry
 from drumline.workspace.repository import find_repository
 
@@ -63,24 +63,26 @@ def find_configured() -> Configured:
         find_repository(Path.cwd())
     except DrumlineError:
         return UNCONFIGURED
-    site = open_site()
-    tables = read_profiles(site.config).agents
-    return Configured(tables=tables, own=site.settings.agent, open=lambda name, processes: _open(site, name, processes))
+    project = open_project()
+    tables = read_profiles(project.config).agents
+    return Configured(
+        tables=tables, own=project.settings.agent, open=lambda name, processes: _open(project, name, processes)
+    )
 
 
-def _open(site: Site, name: str, processes: Processes) -> Worker:
+def _open(project: Project, name: str, processes: Processes) -> Worker:
     """An agent as a run would open it."""
-    configured = read_profiles(site.config)
+    configured = read_profiles(project.config)
     registry = AgentRegistry(
-        agent=site.settings.agent,
-        profiles=site.profiles,
+        agent=project.settings.agent,
+        profiles=project.profiles,
         processes=processes,
-        base=site.repository.top,
+        base=project.repository.top,
         servers=configured.mcp,
         tables=configured.agents,
-        redaction=site.redaction,
+        redaction=project.redaction,
     )
-    return registry.open(name if name in site.profiles else site.anchor(name, typed=True))
+    return registry.open(name if name in project.profiles else project.anchor(name, typed=True))
 
 
 def listed_json(listed: Listed) -> dict[str, object]:

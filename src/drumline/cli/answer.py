@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import click
 
-from drumline.app.say import check_answer
+from drumline.app.inbox import check_answer
 from drumline.cli.gateprompt import ask_comment
 from drumline.cli.options import json_option, resume_option
 from drumline.cli.output import is_terminal
-from drumline.cli.telling import Wish, tell
+from drumline.cli.sending import Request, send_request
 from drumline.core import gates
 from drumline.core.ids import GateId
 from drumline.core.state import RunState
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.ports.journal import Message
 from drumline.record import replace
 
@@ -26,13 +26,13 @@ from drumline.record import replace
 @json_option
 def command(gate: str, choice: str, comment: str, run: str, drive_on: bool, as_json: bool) -> int:
     """Answer GATE with CHOICE; the first answer counts."""
-    wish = Wish(
+    request = Request(
         message=Message(kind="answer", subject=gate, value=choice, comment=comment),
         check=lambda state, look: check_answer(state, gate, choice),
         done=f"answered {gate}: {choice}",
         complete=lambda state, message: message if as_json else _complete(state, message),
     )
-    return tell(wish, run, drive_on=drive_on, as_json=as_json)
+    return send_request(request, run, drive_on=drive_on, as_json=as_json)
 
 
 def _complete(run: RunState, message: Message) -> Message:

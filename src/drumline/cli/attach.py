@@ -18,7 +18,7 @@ from drumline.store.sqlite import SqliteStore
 from drumline.views.states import EXIT_CODES, run_state
 from drumline.views.status import status_json
 from drumline.views.summary import output_lines, summary, summary_lines
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 if TYPE_CHECKING:
     from drumline.cli.desk import Desk
@@ -34,14 +34,14 @@ def command(run: str, as_json: bool) -> int:
 
     With --json every line is an object, as `run --json` prints them, and the last one is the status.
     """
-    site = open_site()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    store = project.open_store(read_only=True)
     found = find_run(store, run)
-    watcher = site.watcher(store, read_run(store, found))
+    watcher = project.watcher(store, read_run(store, found))
     try:
         tell_data = print_json if as_json else None
         watched = Watch(store=store, run=found, watcher=watcher, tell_data=tell_data)
-        desk = partial(_open_desk, site, store, watcher)
+        desk = partial(_open_desk, project, store, watcher)
         watch(watched, desk, draw=is_terminal() and not as_json, quiet=as_json)
     except KeyboardInterrupt:
         say(f"no longer watching; run {found} goes on")
@@ -54,7 +54,7 @@ def command(run: str, as_json: bool) -> int:
     return EXIT_CODES[run_state(snapshot)]
 
 
-def _open_desk(site: Site, store: SqliteStore, watcher: Watcher, keys: bool) -> Desk:
+def _open_desk(project: Project, store: SqliteStore, watcher: Watcher, keys: bool) -> Desk:
     from drumline.cli.desk import open_desk
 
-    return open_desk(site, store, watcher, inbox=lambda: closing(site.open_store()), keys=keys)
+    return open_desk(project, store, watcher, inbox=lambda: closing(project.open_store()), keys=keys)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from drumline.app.say import check_cancel
+from drumline.app.inbox import check_cancel
 from drumline.cli.options import json_option, run_argument
-from drumline.cli.telling import Wish, tell
+from drumline.cli.sending import Request, send_request
 from drumline.ports.journal import Message
 
 
@@ -16,7 +16,7 @@ from drumline.ports.journal import Message
 @json_option
 def command(run: str, reason: str, as_json: bool) -> int:
     """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays. `resume` drives it on."""
-    wish = Wish(
+    request = Request(
         message=Message(kind="cancel", comment=reason), check=lambda state, look: check_cancel(state), done="cancelled"
     )
-    return tell(wish, run, drive_on=False, as_json=as_json)
+    return send_request(request, run, drive_on=False, as_json=as_json)

@@ -25,17 +25,17 @@ from drumline.configfiles import CONFIG
 from drumline.core.checklist import arrange_step
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, FIELDS, PLAN, VARIABLES, arrange
 from drumline.core.outlook import Outlook, look_ahead, tell_worth, todo
+from drumline.core.parallelism import measure_parallelism
 from drumline.core.plan import ACCEPTED, Check, Reading, Step
-from drumline.core.profile import profile
 from drumline.core.tally import Tally
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.errors import InvalidPlan
 from drumline.planfiles.sidecar import SUFFIX
 from drumline.settings import PREFIX
 from drumline.views.cells import flatten
 from drumline.views.explain import list_caveats
 from drumline.views.flakes import find_tally, tally_json
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 MOST_STEPS = 3
 """How many steps with the same check are listed one by one."""
@@ -77,32 +77,32 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
 
     Nothing is run. Without PLAN, what is configured for every step and what is found in the repository is shown.
     """
-    site = open_site()
+    project = open_project()
     if not plan:
-        _show_repository(site, as_json=as_json)
+        _show_repository(project, as_json=as_json)
         return
-    planfiles = site.open_plan(plan, format)
+    planfiles = project.open_plan(plan, format)
     reading = planfiles.read()
     if reading.errors:
         raise InvalidPlan(
             f"{plan} cannot be read", reading.problems, hint=f"drumline validate {name_plan(plan, format)}"
         )
-    site = site.with_plan(reading.plan)
-    detected = detect_at_head(site.repository)
-    configured = site.settings.configured
+    project = project.with_plan(reading.plan)
+    detected = detect_at_head(project.repository)
+    configured = project.settings.configured
     proposals = propose(reading, detected, configured)
     kept = planfiles.keep_checks(as_checks(proposals)) if accept and proposals else ""
     reading = planfiles.read() if kept else reading
     outlook = look_ahead(reading, configured)
     if as_json:
         told = checks_json(reading, outlook, proposals, detected, kept=kept)
-        print_json(told | {"every_step": _named_json(site, todo(reading))})
+        print_json(told | {"every_step": _named_json(project, todo(reading))})
         return
-    ledger = _read_ledger(site)
+    ledger = _read_ledger(project)
     print_lines(list_checks(todo(reading), plan, ledger))
-    _show_configured(site, ledger, todo(reading))
+    _show_configured(project, ledger, todo(reading))
     click.echo(outlook.in_words())
-    print_lines(list_caveats(outlook, profile(reading.plan.steps, reading.plan.format)))
+    print_lines(list_caveats(outlook, measure_parallelism(reading.plan.steps, reading.plan.format)))
     print_lines(list_proposals(proposals, word="accepted" if kept else "proposed"))
     for found in detected.of(SETUP, FORMAT) if proposals else ():
         click.echo(f"found for {found.kind}: {found.command} (from {found.place})")
@@ -116,11 +116,11 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
         say(f"  write one below a step (Run: `make test`), or run it as it is: drumline run {name_plan(plan, format)}")
 
 
-def _read_ledger(site: Site) -> Mapping[str, Tally]:
+def _read_ledger(project: Project) -> Mapping[str, Tally]:
     """What earlier runs know of checks."""
-    if not site.has_store():
+    if not project.has_store():
         return {}
-    with closing(site.open_store(read_only=True)) as store:
+    with closing(project.open_store(read_only=True)) as store:
         return read_ledger(store)
 
 
@@ -148,43 +148,43 @@ def _tell_worth(check: Check, ledger: Mapping[str, Tally], *, own: bool) -> str:
     return f"{tell_worth(check, own=own)}; {tally.in_words()}" if tally else tell_worth(check, own=own)
 
 
-def _show_repository(site: Site, *, as_json: bool) -> None:
+def _show_repository(project: Project, *, as_json: bool) -> None:
     """What judges every step, whatever the plan."""
-    detected = detect_at_head(site.repository)
+    detected = detect_at_head(project.repository)
     if as_json:
-        configured = _named_json(site, ())
-        told = {"schema_version": SCHEMA_VERSION, "setup": site.settings.setup, "configured": configured}
-        told["provide"] = list(site.settings.provide)
+        configured = _named_json(project, ())
+        told = {"schema_version": SCHEMA_VERSION, "setup": project.settings.setup, "configured": configured}
+        told["provide"] = list(project.settings.provide)
         print_json(told | {"detected": _detected_json(detected)})
         return
-    if site.settings.setup:
-        click.echo(f"setup: {flatten(site.settings.setup)}")
-        click.echo(f"    from {_name_place(site, 'setup')}; brings what checks need and proves nothing")
-    for entry in site.settings.provide:
+    if project.settings.setup:
+        click.echo(f"setup: {flatten(project.settings.setup)}")
+        click.echo(f"    from {_name_place(project, 'setup')}; brings what checks need and proves nothing")
+    for entry in project.settings.provide:
         click.echo(f"provide: {flatten(entry)}")
-        click.echo(f"    from {_name_place(site, 'provide')}; brings what checks need and proves nothing")
-    _show_configured(site, _read_ledger(site))
+        click.echo(f"    from {_name_place(project, 'provide')}; brings what checks need and proves nothing")
+    _show_configured(project, _read_ledger(project))
     for found in detected.found:
         click.echo(f"found for {found.kind}: {flatten(found.command)} (from {found.place})")
-    if detected.found and not site.settings.configured:
+    if detected.found and not project.settings.configured:
         say("  to run them for every step: drumline init --accept")
 
 
-def _show_configured(site: Site, ledger: Mapping[str, Tally], steps: Sequence[Step] = ()) -> None:
+def _show_configured(project: Project, ledger: Mapping[str, Tally], steps: Sequence[Step] = ()) -> None:
     """What judges every step, and what does not because another source names a command of its kind."""
-    arranged, lost = _arrange(site, steps)
+    arranged, lost = _arrange(project, steps)
     for check in arranged:
         click.echo(f"every step: {_name_kind(check)}{flatten(check.command)}")
-        click.echo(f"    from {_name_source(site, check)}; {_tell_worth(check, ledger, own=False)}")
+        click.echo(f"    from {_name_source(project, check)}; {_tell_worth(check, ledger, own=False)}")
     for check, ids in lost:
         where = "every step" if len(ids) == len(steps) else ", ".join(ids)
         click.echo(f"not a check of {where}: {_name_kind(check)}{flatten(check.command)}")
-        click.echo(f"    from {_name_source(site, check)}; another source names a command of this kind")
+        click.echo(f"    from {_name_source(project, check)}; another source names a command of this kind")
 
 
-def _arrange(site: Site, steps: Sequence[Step]) -> tuple[Sequence[Check], list[tuple[Check, list[str]]]]:
+def _arrange(project: Project, steps: Sequence[Step]) -> tuple[Sequence[Check], list[tuple[Check, list[str]]]]:
     """The checks for every step in order, and each command that is not a check of some steps, with their ids."""
-    settings = site.settings
+    settings = project.settings
     shared = (*settings.kinds, *(Check(command=command, source=CONFIGURED) for command in settings.checks))
     lost: dict[Check, list[str]] = {check: [step.id for step in steps] for check in arrange((), shared).lost}
     for step in steps:
@@ -198,19 +198,19 @@ def _name_kind(check: Check) -> str:
     return f"{check.kind}: " if check.kind is not CheckKind.OWN else ""
 
 
-def _name_source(site: Site, check: Check) -> str:
+def _name_source(project: Project, check: Check) -> str:
     if check.source == ENVIRONMENT:
         return VARIABLES[check.kind]
     if check.source == PLAN:
         return f"{FIELDS[check.kind]} of the plan"
     if check.source != CONFIGURED:
         return "its file"
-    return f"[commands] of {CONFIG.as_posix()}" if check.kind is not CheckKind.OWN else _name_place(site, "checks")
+    return f"[commands] of {CONFIG.as_posix()}" if check.kind is not CheckKind.OWN else _name_place(project, "checks")
 
 
-def _named_json(site: Site, steps: Sequence[Step]) -> list[dict[str, object]]:
-    ledger = _read_ledger(site)
-    arranged, lost = _arrange(site, steps)
+def _named_json(project: Project, steps: Sequence[Step]) -> list[dict[str, object]]:
+    ledger = _read_ledger(project)
+    arranged, lost = _arrange(project, steps)
     found = [(check, True, [str(step.id) for step in steps]) for check in arranged]
     found += [(check, False, ids) for check, ids in lost]
     return [
@@ -218,7 +218,7 @@ def _named_json(site: Site, steps: Sequence[Step]) -> list[dict[str, object]]:
             "command": check.command,
             "kind": check.kind.value or None,
             "source": check.source,
-            "from": _name_source(site, check),
+            "from": _name_source(project, check),
             "counts": counts,
             "steps": ids,
             "proves": tell_worth(check, own=False),
@@ -228,11 +228,11 @@ def _named_json(site: Site, steps: Sequence[Step]) -> list[dict[str, object]]:
     ]
 
 
-def _name_place(site: Site, key: str) -> str:
+def _name_place(project: Project, key: str) -> str:
     """Where a setting comes from."""
     if os.environ.get(f"{PREFIX}{key.upper()}"):
         return f"{PREFIX}{key.upper()}"
-    return CONFIG.as_posix() if key in site.config else "your own config.toml"
+    return CONFIG.as_posix() if key in project.config else "your own config.toml"
 
 
 def _name_origin(check: Check, step: Step, plan: str) -> str:

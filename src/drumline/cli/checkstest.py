@@ -17,7 +17,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Step
 from drumline.errors import InvalidInput, InvalidPlan
 from drumline.views.cells import flatten
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 NOT_CAUGHT = 1
 """The exit code if a lie would end as proved."""
@@ -34,12 +34,12 @@ def command(step: str, plan: str, format: str, as_json: bool) -> int:
     A source file is emptied in a copy of your last commit, which is thrown away afterwards; a scripted agent then makes
     the checks pass without the work, in one way after the other. Ends with 1 if one of them would be proved.
     """
-    site = open_site()
-    steps = [_find_step(site, step, plan, format)] if step else []
-    commands = _list_commands(site, steps)
-    brought = list_plan_commands(site.list_sources(), steps)
-    ask_trust(site, Offer(brought=brought, everything=brought, place=plan), as_json=as_json)
-    trial = try_checks(site.repository, commands, say)
+    project = open_project()
+    steps = [_find_step(project, step, plan, format)] if step else []
+    commands = _list_commands(project, steps)
+    brought = list_plan_commands(project.list_sources(), steps)
+    ask_trust(project, Offer(brought=brought, everything=brought, place=plan), as_json=as_json)
+    trial = try_checks(project.repository, commands, say)
     if as_json:
         print_json(trial_json(commands, trial))
     else:
@@ -48,11 +48,11 @@ def command(step: str, plan: str, format: str, as_json: bool) -> int:
     return 0 if all(played.is_caught for played in trial.played if not played.lie.honest) else NOT_CAUGHT
 
 
-def _find_step(site: Site, name: str, plan: str, format: str) -> Step:
+def _find_step(project: Project, name: str, plan: str, format: str) -> Step:
     if not plan:
-        with closing(site.open_store(read_only=True)) as store:
+        with closing(project.open_store(read_only=True)) as store:
             plan = read_run(store, find_run(store)).begun.plan
-    reading = site.open_plan(plan, format).read()
+    reading = project.open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {plan}")
     found = [step for step in reading.plan.steps if step.id == name]
@@ -62,11 +62,11 @@ def _find_step(site: Site, name: str, plan: str, format: str) -> Step:
     return found[0]
 
 
-def _list_commands(site: Site, steps: list[Step]) -> list[str]:
+def _list_commands(project: Project, steps: list[Step]) -> list[str]:
     """The commands that would judge: the step's own and the configured ones, else those found in the repository."""
     own = [check.command for step in steps for check in step.checks]
-    every = [*own, *site.settings.configured]
-    every = every or [found.command for found in detect_at_head(site.repository).of(TEST)]
+    every = [*own, *project.settings.configured]
+    every = every or [found.command for found in detect_at_head(project.repository).of(TEST)]
     if not every:
         raise InvalidInput("there is no check to try", hint="add one to `checks` in .drumline/config.toml")
     return list(dict.fromkeys(every))

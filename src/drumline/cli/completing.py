@@ -29,10 +29,10 @@ def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
     from drumline.app.catalog import list_runs
     from drumline.errors import DrumlineError
-    from drumline.wiring import open_site
+    from drumline.wiring import open_project
 
     try:
-        with closing(open_site().open_store(read_only=True)) as store:
+        with closing(open_project().open_store(read_only=True)) as store:
             briefs = list_runs(store)
     except (DrumlineError, OSError):
         return []
@@ -54,10 +54,10 @@ def complete_steps(ctx: click.Context, param: click.Parameter, incomplete: str) 
 def _read_run(name: str) -> RunState | None:
     from drumline.app.catalog import find_run, read_run
     from drumline.errors import DrumlineError
-    from drumline.wiring import open_site
+    from drumline.wiring import open_project
 
     try:
-        with closing(open_site().open_store(read_only=True)) as store:
+        with closing(open_project().open_store(read_only=True)) as store:
             return read_run(store, find_run(store, name))
     except (DrumlineError, OSError):
         return None

@@ -12,7 +12,7 @@ from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say, show_problems
 from drumline.cli.retyping import name_plan
 from drumline.errors import InvalidPlan
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 
 @click.command("convert")
@@ -23,14 +23,14 @@ from drumline.wiring import open_site
 @json_option
 def command(plan: str, folder: Path, target: str, format: str, as_json: bool) -> None:
     """Write PLAN in the native format into FOLDER, which must be new or empty. PLAN stays as it is."""
-    site = open_site()
-    planfiles = site.open_plan(plan, format)
+    project = open_project()
+    planfiles = project.open_plan(plan, format)
     reading = planfiles.read()
     if reading.errors:
         hint = f"drumline validate {name_plan(plan, format)}"
         raise InvalidPlan(f"{plan} cannot be converted", reading.problems, hint=hint)
     pages = convert(planfiles, reading, date=time.strftime("%Y-%m-%d"))
-    write_pages(site.here / folder, pages)
+    write_pages(project.here / folder, pages)
     if as_json:
         files = [page.name for page in pages]
         told = {"ok": True, "format": target, "folder": str(folder), "files": files}
@@ -38,6 +38,6 @@ def command(plan: str, folder: Path, target: str, format: str, as_json: bool) ->
         return
     show_problems(reading.problems)
     click.echo(f"wrote {len(pages)} files to {folder} ({len(reading.plan.steps)} steps)")
-    inside = (site.here / folder).resolve().is_relative_to(site.repository.top)
+    inside = (project.here / folder).resolve().is_relative_to(project.repository.top)
     moved = "" if inside else "move it into a repository, then: "
     say(f"  next: {moved}drumline validate {name_plan(str(folder), '')}")

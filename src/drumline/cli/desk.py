@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import click
 
 from drumline.app.catalog import read_run
+from drumline.app.inbox import check_pause, name_person, put_message
 from drumline.app.look import Watcher
-from drumline.app.say import check_pause, name_person, put_message
 from drumline.cli.gateprompt import choose_comment
 from drumline.cli.logs import read_lines
 from drumline.core.events import GateOpened
@@ -31,7 +31,7 @@ from drumline.views.focus import NO_FOCUS, Entry, Focus, Panel, move, scroll, to
 from drumline.views.gates import list_choices
 from drumline.views.snapshot import Snapshot
 from drumline.views.why import why
-from drumline.wiring import Site
+from drumline.wiring import Project
 
 PAGE = 10
 
@@ -40,7 +40,7 @@ PAGE = 10
 class Desk:
     """One person at one board. `store` is read, `inbox` gives one that takes messages."""
 
-    site: Site
+    project: Project
     run: RunId
     look: Callable[[StepId | None], Snapshot]
     store: SqliteStore
@@ -110,7 +110,7 @@ class Desk:
             title, lines = f"why {step or ''}".rstrip(), self._explain(step)
         elif step is not None and key == "l":
             run = read_run(self.store, self.run)
-            title, lines = f"logs {step}", read_lines(self.site, self.store, run, step)
+            title, lines = f"logs {step}", read_lines(self.project, self.store, run, step)
         else:
             title, lines = f"diff {step}", self._compare(step or StepId(""), snapshot)
         plain = tuple(click.unstyle(line).replace("\x1b", "") for line in lines) or ("nothing yet",)
@@ -127,12 +127,12 @@ class Desk:
         finished = snapshot.run.finished.get(step)
         commit = finished.commit if finished is not None else None
         place = why(self.look(step), step).worktree
-        return read_difference(self.site.repository, self.run, step, commit=commit, worktree=place)
+        return read_difference(self.project.repository, self.run, step, commit=commit, worktree=place)
 
     # --- speaking -----------------------------------------------------------------------------------------------
 
     def _send(self, message: Message) -> None:
-        self.site.check_speaker()
+        self.project.check_speaker()
         with self.inbox() as store:
             put_message(store, self.run, message)
 
@@ -190,7 +190,7 @@ class Desk:
 
 
 def open_desk(
-    site: Site,
+    project: Project,
     store: SqliteStore,
     watcher: Watcher,
     *,
@@ -199,7 +199,7 @@ def open_desk(
 ) -> Desk:
     """A person at the board of a run; `keys` says whether what is pressed reaches this process."""
     return Desk(
-        site=site,
+        project=project,
         run=watcher.run,
         store=store,
         look=lambda step: watcher.look(time.time(), also=step),

@@ -7,7 +7,7 @@ import time
 import click
 
 from drumline.app.catalog import find_run, read_run
-from drumline.app.say import check_step
+from drumline.app.inbox import check_step
 from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.change import Change, find_change
@@ -15,7 +15,7 @@ from drumline.core.ids import Commit
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.record import asdict
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 from drumline.workspace.diffs import list_changed, read_diff, resolve_first, show_diff
 from drumline.workspace.landing import name_head
 
@@ -31,30 +31,30 @@ def command(step: str, run: str, stat: bool, as_json: bool) -> int:
     Of a step that has not landed, this is its work as the journal has it: what an agent writes at this moment is not
     in it. `drumline why STEP` names the worktree.
     """
-    site = open_site()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    store = project.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
     if step:
         name = check_step(state, step)
-        found = site.watcher(store, state).look(time.time(), also=name).steps
+        found = project.watcher(store, state).look(time.time(), also=name).steps
         change = find_change(state, name, found.get(name))
     else:
-        change = _find_all(site, state)
+        change = _find_all(project, state)
     if change is None:
         raise InvalidInput(f"{step} has changed nothing yet", hint=f"drumline why {step}")
-    return _tell(site, state, change, stat=stat, as_json=as_json)
+    return _tell(project, state, change, stat=stat, as_json=as_json)
 
 
-def _find_all(site: Site, run: RunState) -> Change:
+def _find_all(project: Project, run: RunState) -> Change:
     """What is on the run branch; where we left it if the branch is gone."""
     if not run.begun.branch:
         raise InvalidInput(f"run {run.id} works in a folder and has no branch", hint="git status")
     names = [f"refs/heads/{run.begun.branch}", name_head(run.id)]
-    return Change(old=run.begun.base, new=Commit(resolve_first(site.repository.top, names)))
+    return Change(old=run.begun.base, new=Commit(resolve_first(project.repository.top, names)))
 
 
-def _tell(site: Site, run: RunState, change: Change, *, stat: bool, as_json: bool) -> int:
-    top = site.repository.top
+def _tell(project: Project, run: RunState, change: Change, *, stat: bool, as_json: bool) -> int:
+    top = project.repository.top
     resolve_first(top, [change.old])
     resolve_first(top, [change.new])
     if not as_json:

@@ -46,14 +46,14 @@ from drumline.core.plan import Check, Plan
 from drumline.core.subject import WITHOUT_STEP
 from drumline.core.task import plan_task, quote_issue
 from drumline.core.trust import CHECK, SETUP, TYPED, Brought, distinct
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.task import TaskFiles
 from drumline.record import Record, replace
 from drumline.settings import QUICK, Settings
 from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import flatten
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 FLAGS = ("agent", "autonomy", "retries", "setup", "require")
 EXAMPLE = "drumline do 'Fix the login'"
@@ -62,7 +62,7 @@ EXAMPLE = "drumline do 'Fix the login'"
 class Job(Record):
     """What was typed, and what was found for it."""
 
-    site: Site
+    project: Project
     plan: Plan
     agent: str
     found: Detected
@@ -76,7 +76,7 @@ class Job(Record):
     @property
     def settings(self) -> Settings:
         """The settings of the run: a command found for fresh workspaces counts where none is set."""
-        settings = self.site.settings
+        settings = self.project.settings
         setup = " && ".join(found.command for found in self.found.of(SETUP))
         settings = replace(settings, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
         if not self.named:
@@ -112,40 +112,40 @@ def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
     for flag in ("record", "merge"):
         if typed[flag] and typed["detached"]:
             raise InvalidInput(f"--{flag} and --detach cannot be combined", hint=retype(without="--detach"))
-    site = open_site()
-    site.repository.head_commit()
+    project = open_project()
+    project.repository.head_commit()
     flags = {key: typed[key] for key in FLAGS} | {"checks": checks or None}
-    site = site.with_settings(flags, {"rigor": QUICK})
-    site.check_speaker()
-    job = _prepare(site, text, typed | {"checks": checks})
+    project = project.with_settings(flags, {"rigor": QUICK})
+    project.check_speaker()
+    job = _prepare(project, text, typed | {"checks": checks})
     if typed["dry_run"]:
         show_preview(TaskFiles(job.plan).read(), None, job.settings, as_json=job.as_json)
         return 0
     return _do(job)
 
 
-def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
+def _prepare(project: Project, text: str, typed: Mapping[str, object]) -> Job:
     issue = typed["issue"]
     if not isinstance(issue, int):
-        words, title = _read_text(text, site.here), ""
+        words, title = _read_text(text, project.here), ""
     else:
-        words, title = _read_issue(site, issue, _read_text(text, site.here) if text else "")
-    agent = _choose_agent(site, typed=typed["agent"] is not None)
-    found = _detect(site)
-    named = site.settings.checks if typed["checks"] else ()
+        words, title = _read_issue(project, issue, _read_text(text, project.here) if text else "")
+    agent = _choose_agent(project, typed=typed["agent"] is not None)
+    found = _detect(project)
+    named = project.settings.checks if typed["checks"] else ()
     checks = [Check(command=command, source=TYPED) for command in named]
     checks += [Check(command=check.command, source=DETECTED, kind=CheckKind.TEST) for check in found.of(TEST)]
     return Job(
-        site=site,
+        project=project,
         plan=plan_task(words, title=title, checks=checks),
         agent=agent,
-        merge=Merge(branch=choose_branch(site), asks=issue is not None) if typed["merge"] else None,
+        merge=Merge(branch=choose_branch(project), asks=issue is not None) if typed["merge"] else None,
         issue=issue if isinstance(issue, int) else 0,
         found=found,
         named=named,
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
-        record=check_record(site, str(typed["record"])),
+        record=check_record(project, str(typed["record"])),
     )
 
 
@@ -157,11 +157,11 @@ def _read_text(typed: str, here: Path) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _read_issue(site: Site, number: int, words: str) -> tuple[str, str]:
+def _read_issue(project: Project, number: int, words: str) -> tuple[str, str]:
     """The task and the title of resolving an issue. Its own title is quoted with its text, and nowhere else."""
     from drumline.app.issue import read_issue
 
-    repository = site.repository
+    repository = project.repository
     issue = read_issue(
         number,
         url=repository.remote_url(),
@@ -172,15 +172,15 @@ def _read_issue(site: Site, number: int, words: str) -> tuple[str, str]:
     return quote_issue(number, title=issue.title, body=issue.body, words=words), f"Resolve issue {number}"
 
 
-def _detect(site: Site) -> Detected:
+def _detect(project: Project) -> Detected:
     """What the repository says about its tests and workspaces, as far as the settings do not say it."""
-    settings = site.settings
-    configured = {"checks", "setup"} & site.config.keys()
+    settings = project.settings
+    configured = {"checks", "setup"} & project.config.keys()
     tested = bool(settings.checks) or any(check.kind is CheckKind.TEST for check in settings.kinds)
     if configured or (tested and settings.setup):
         return Detected()
     named = (TEST,) if tested else ()
-    found = detect_at_head(site.repository, kinds=(TEST,), named=named)
+    found = detect_at_head(project.repository, kinds=(TEST,), named=named)
     found = Detected(found=found.of(TEST)) if settings.setup else found
     for each in found.found:
         if each.program and shutil.which(each.program) is None:
@@ -189,10 +189,10 @@ def _detect(site: Site) -> Detected:
     return found
 
 
-def _choose_agent(site: Site, *, typed: bool) -> str:
+def _choose_agent(project: Project, *, typed: bool) -> str:
     """The agent that is set; if none is, the only one that is installed."""
-    if site.settings.agent:
-        return site.anchor(site.settings.agent, typed=typed or bool(os.environ.get("DRUMLINE_AGENT")))
+    if project.settings.agent:
+        return project.anchor(project.settings.agent, typed=typed or bool(os.environ.get("DRUMLINE_AGENT")))
     from drumline.app.agents import list_installed
 
     installed = list_installed()
@@ -208,13 +208,15 @@ def _choose_agent(site: Site, *, typed: bool) -> str:
 
 
 def _do(job: Job) -> int:
-    site = job.site
-    site.check_agents(job.agent, job.plan.steps)
-    say_unjailed(name_specs((job.agent, *site.settings.fallback), (), site.profiles), sandbox=site.settings.sandbox)
+    project = job.project
+    project.check_agents(job.agent, job.plan.steps)
+    say_unjailed(
+        name_specs((job.agent, *project.settings.fallback), (), project.profiles), sandbox=project.settings.sandbox
+    )
     _say_before(job)
-    ask_trust(site, _offer(job), as_json=job.as_json)
-    ask_walked_trust(site, job.plan.steps, as_json=job.as_json)
-    store = site.open_store()
+    ask_trust(project, _offer(job), as_json=job.as_json)
+    ask_walked_trust(project, job.plan.steps, as_json=job.as_json)
+    store = project.open_store()
     try:
         return _drive(job, store)
     finally:
@@ -223,11 +225,11 @@ def _do(job: Job) -> int:
 
 def _say_before(job: Job) -> None:
     """What a person should know before anything begins."""
-    tell_commands(job.site)
-    say_uncommitted(job.site.repository.uncommitted(exclude=[".drumline"]))
+    tell_commands(job.project)
+    say_uncommitted(job.project.repository.uncommitted(exclude=[".drumline"]))
     for found in job.found.of(SETUP):
         say(f"in the fresh workspace: {found.command}  ({found.place})")
-    if any(" -e " in found.command for found in job.found.of(SETUP)) and not _ignores_packaging(job.site):
+    if any(" -e " in found.command for found in job.found.of(SETUP)) and not _ignores_packaging(job.project):
         say(f"  what it leaves beside the sources (*{PACKAGING}) does not land; add *{PACKAGING}/ to .gitignore")
     for check in (*job.named, *job.settings.configured):
         say(f"must succeed: {check}")
@@ -238,14 +240,14 @@ def _say_before(job: Job) -> None:
         say(f"  name a command that decides: {retype('--check CMD')}")
 
 
-def _ignores_packaging(site: Site) -> bool:
-    return PACKAGING in (site.repository.read_file(".gitignore") or "")
+def _ignores_packaging(project: Project) -> bool:
+    return PACKAGING in (project.repository.read_file(".gitignore") or "")
 
 
 def _offer(job: Job) -> Offer:
     """The commands of the repository that this run would execute: what is found is the repository's word."""
     found = [_brought(SETUP if each.kind == SETUP else CHECK, each) for each in job.found.found]
-    own, everything = (list_plan_commands(job.site.list_sources(everything=each), ()) for each in (False, True))
+    own, everything = (list_plan_commands(job.project.list_sources(everything=each), ()) for each in (False, True))
     return Offer(brought=distinct([*found, *own]), everything=distinct([*found, *everything]), place="")
 
 
@@ -254,25 +256,25 @@ def _brought(kind: str, found: Found) -> Brought:
 
 
 def _drive(job: Job, store: SqliteStore) -> int:
-    site, run = job.site, _begin(job, store)
+    project, run = job.project, _begin(job, store)
     if job.detached:
-        return detach(site, run, as_json=job.as_json)
-    session = Session(site=site, store=store, run=run, as_json=job.as_json, fresh=True, record=job.record)
+        return detach(project, run, as_json=job.as_json)
+    session = Session(project=project, store=store, run=run, as_json=job.as_json, fresh=True, record=job.record)
     return session.drive(resuming=False)
 
 
 def _begin(job: Job, store: SqliteStore) -> RunId:
-    present = replace(job.site.present(), settings=job.settings, agent=job.agent)
-    terms = pin_terms(present, mode="sequential", typed={*job.site.given, "agent", "checks", "setup", "subject"})
+    present = replace(job.project.present(), settings=job.settings, agent=job.agent)
+    terms = pin_terms(present, mode="sequential", typed={*job.project.given, "agent", "checks", "setup", "subject"})
     reading = TaskFiles(job.plan).read()
     asks = not job.as_json and not job.detached and is_terminal()
     scope = Scope(
         run=new_run_id(time.time()),
-        base=job.site.repository.head_commit(),
+        base=job.project.repository.head_commit(),
         merge=job.merge,
         issue=job.issue,
         flaky=list_flaky(store),
-        lessons=job.site.lessons.load(time.time()),
+        lessons=job.project.lessons.load(time.time()),
         accepted=ask_acceptance(reading, None, job.settings, asks=asks, hint=retype("--check CMD")),
     )
     anyio.run(begin_run, store, reading, terms, scope)

@@ -13,8 +13,8 @@ from drumline.engine.upkeep import Upkeep
 from drumline.ports.trust import Trust
 from drumline.record import Record
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import Site
-from drumline.wiring.kits import open_kit
+from drumline.wiring import Project
+from drumline.wiring.services import open_services
 
 if TYPE_CHECKING:
     from drumline.app.recorder import Recorder
@@ -31,7 +31,7 @@ class Ears(Record):
 
 
 def open_driver(
-    site: Site,
+    project: Project,
     store: SqliteStore,
     run: RunState,
     *,
@@ -41,12 +41,12 @@ def open_driver(
     ears: Ears,
 ) -> Driver:
     """A driver for this process."""
-    kit = open_kit(site, store, run, started_at=started_at, trust=trust)
-    kit = kit if recorder is None else recorder.attach(kit)
+    services = open_services(project, store, run, started_at=started_at, trust=trust)
+    services = services if recorder is None else recorder.attach(services)
     return Driver(
-        upkeep=Upkeep(kit=kit, complain=ears.complain, warn=ears.warn),
+        upkeep=Upkeep(services=services, complain=ears.complain, warn=ears.warn),
         run_id=run.id,
-        jobs=site.settings.jobs,
+        jobs=project.settings.jobs,
         observe=ears.observe,
         wait_told=ears.wait_told,
         joined=ears.joined,

@@ -26,7 +26,7 @@ from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
 from drumline.models.choice import find_name_fault
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 from drumline.wiring.flows import check_flow_agents, flow_folder, list_flows, open_check, open_library
 
 
@@ -56,27 +56,27 @@ def command(
     """Walk FLOW (a file, a folder with one, or a name) and print the output of the end it comes to."""
     if record and detached:
         raise InvalidInput("--record and --detach cannot be combined", hint="drumline flow run FLOW --record FILE")
-    site = open_site().with_settings({"agent": agent}, {})
-    site.check_speaker()
-    agents = _choose(site, agent or "", model)
-    place = check_record(site, record)
-    store = site.open_store()
+    project = open_project().with_settings({"agent": agent}, {})
+    project.check_speaker()
+    agents = _choose(project, agent or "", model)
+    place = check_record(project, record)
+    store = project.open_store()
     try:
         run = new_run_id(time.time())
-        library = open_library(site, site.logs(run) / "flows", override=agents.agent)
-        found = library.load(locate_flow(Path(flow), top=site.repository.top))
-        say_unjailed(check_flow_agents(site, library, found), sandbox=site.settings.sandbox)
-        _check_called(site, found)
-        ask_flow_trust(site, list_flows(library, found), agent=agent or "", model=agents.model, as_json=as_json)
+        library = open_library(project, project.logs(run) / "flows", override=agents.agent)
+        found = library.load(locate_flow(Path(flow), top=project.repository.top))
+        say_unjailed(check_flow_agents(project, library, found), sandbox=project.settings.sandbox)
+        _check_called(project, found)
+        ask_flow_trust(project, list_flows(library, found), agent=agent or "", model=agents.model, as_json=as_json)
         order = Order(
             run=run,
             flow=found,
-            folder=flow_folder(site, run) if worktree else site.here,
-            place=site.name_path(Path(found.path)),
-            base=site.repository.head_commit() if worktree else Commit(""),
-            prompt=read_words(prompt, site.here, what="--prompt", hint="drumline flow run --help"),
+            folder=flow_folder(project, run) if worktree else project.here,
+            place=project.name_path(Path(found.path)),
+            base=project.repository.head_commit() if worktree else Commit(""),
+            prompt=read_words(prompt, project.here, what="--prompt", hint="drumline flow run --help"),
             variables=gather_variables(found, variables, os.environ),
-            terms=pin_flow_terms(site.present(), agent=agents.agent, typed=site.given),
+            terms=pin_flow_terms(project.present(), agent=agents.agent, typed=project.given),
             model=agents.model,
             worktree=worktree,
         )
@@ -84,16 +84,16 @@ def command(
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
         say(f"run {run}: walking {found.name} in {where}")
         if detached:
-            return detach(site, run, as_json=as_json)
-        session = Session(site=site, store=store, run=run, as_json=as_json, record=place, fresh=True)
+            return detach(project, run, as_json=as_json)
+        session = Session(project=project, store=store, run=run, as_json=as_json, record=place, fresh=True)
         return session.drive(resuming=False)
     finally:
         store.close()
 
 
-def _check_called(site: Site, flow: Flow) -> None:
+def _check_called(project: Project, flow: Flow) -> None:
     """Refuse a flow that calls a broken one, and say what the run goes on without."""
-    check = open_check(site.repository.top, site.config)
+    check = open_check(project.repository.top, project.config)
     called = list(check.check_called(flow))
     refuse_broken(called)
     for problem in list_left_out([check.check(Path(flow.path)), *called]):
@@ -107,12 +107,12 @@ class _Agents(NamedTuple):
     model: str
 
 
-def _choose(site: Site, agent: str, model: str) -> _Agents:
+def _choose(project: Project, agent: str, model: str) -> _Agents:
     """A scripted agent plays the models, too, unless they are named: no run of a script should call a real one."""
-    named = site.profiles.get(agent, {}).get("agent", "")
-    spec = site.anchor(named, typed=False) if named else site.anchor(agent, typed=True)
+    named = project.profiles.get(agent, {}).get("agent", "")
+    spec = project.anchor(named, typed=False) if named else project.anchor(agent, typed=True)
     if spec:
-        site.check_agent(spec)
+        project.check_agent(spec)
     if model and (fault := find_name_fault(model)):
         raise InvalidInput(fault, hint="drumline flow run --help")
-    return _Agents(spec, site.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
+    return _Agents(spec, project.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))

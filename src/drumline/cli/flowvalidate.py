@@ -14,7 +14,7 @@ from drumline.errors import InvalidInput
 from drumline.flowfiles import FlowReading
 from drumline.flowfiles.library import SHIPPED, locate_flow
 from drumline.views.flowgraph import flow_json
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 from drumline.wiring.flows import open_check
 
 INVALID = 3
@@ -26,9 +26,9 @@ INVALID = 3
 def command(flow: Path, as_json: bool) -> int:
     """Check FLOW (a file, a folder with one, or a name) and the flows it calls, and show every problem at once."""
     try:
-        site = open_site(flow.parent if flow.parent.is_dir() else None)
-        file = locate_flow(flow, top=site.repository.top)
-        check = open_check(site.repository.top, site.config)
+        project = open_project(flow.parent if flow.parent.is_dir() else None)
+        file = locate_flow(flow, top=project.repository.top)
+        check = open_check(project.repository.top, project.config)
     except InvalidInput:
         file = locate_flow(flow, top=Path.cwd())
         check = open_check(None, {})  # a flow can be checked outside of any repository

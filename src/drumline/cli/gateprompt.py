@@ -17,7 +17,7 @@ from drumline.cli.output import say
 from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.gates import check_reply
-from drumline.core.words import STUCK, GateKind
+from drumline.core.vocabulary import STUCK, GateKind
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.views.cells import flatten

@@ -14,7 +14,7 @@ from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, is_terminal, print_json, print_lines
 from drumline.core.plaintext import count_noun
 from drumline.record import Record, replace
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 
 @click.command("gc")
@@ -30,13 +30,13 @@ def command(dry_run: bool, yes: bool, discard: bool, as_json: bool) -> int:
     Branches and refs of runs that are done or cancelled are listed, and removed once you agree: those whose work is in
     a branch of yours, also if it was squashed or rebased there, and with --discard the others.
     """
-    site = open_site()
-    site.check_speaker()
-    store = site.open_store() if site.has_store() else None
+    project = open_project()
+    project.check_speaker()
+    store = project.open_store() if project.has_store() else None
     try:
-        cleanup = replace(site.cleanup(store, dry=dry_run), thorough=True)
+        cleanup = replace(project.cleanup(store, dry=dry_run), thorough=True)
         found = anyio.run(clear_leftovers, cleanup)
-        found += _clear_refs(cleanup, Wish(yes=yes, discard=discard, asks=not as_json and is_terminal()))
+        found += _clear_refs(cleanup, Request(yes=yes, discard=discard, asks=not as_json and is_terminal()))
     finally:
         if store is not None:
             store.close()
@@ -48,7 +48,7 @@ def command(dry_run: bool, yes: bool, discard: bool, as_json: bool) -> int:
     return 0
 
 
-class Wish(Record):
+class Request(Record):
     """What a person wants done with branches and refs of runs that are over; `asks` if they can be asked."""
 
     yes: bool
@@ -56,7 +56,7 @@ class Wish(Record):
     asks: bool
 
 
-def _clear_refs(cleanup: Cleanup, wish: Wish) -> list[Leftover]:
+def _clear_refs(cleanup: Cleanup, wish: Request) -> list[Leftover]:
     """Show what would be removed, and remove it once a person agrees."""
     refs = find_overruns(cleanup)
     planned = clear_overruns(replace(cleanup, dry=True), refs, discard=wish.discard)

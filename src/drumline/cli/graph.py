@@ -11,11 +11,11 @@ from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.retyping import choose_plan
 from drumline.core.ids import StepId
 from drumline.core.plan import Reading, Status
-from drumline.core.words import StepStanding
+from drumline.core.vocabulary import StepStanding
 from drumline.errors import InvalidPlan
 from drumline.views.graph import dot, mermaid, tree
 from drumline.views.states import SYMBOLS
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 _INK = {
     StepStanding.DONE: "green",
@@ -39,9 +39,9 @@ _STATES = {Status.READY: StepStanding.WAITING, Status.CLAIMED: StepStanding.RUNN
 @json_option
 def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
     """Draw PLAN, coloured by status; the newest unfinished plan if not given."""
-    site = open_site()
-    plan = plan or choose_plan(site)
-    reading = site.open_plan(plan, format).read()
+    project = open_project()
+    plan = plan or choose_plan(project)
+    reading = project.open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {plan}")
     if as_json:

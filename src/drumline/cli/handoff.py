@@ -7,13 +7,13 @@ import time
 import click
 
 from drumline.app.catalog import find_run, read_run
-from drumline.app.say import check_step
+from drumline.app.inbox import check_step
 from drumline.cli.options import json_option, run_option, step_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.handoffdoc import write_handoff
 from drumline.core.orders import orders_for
 from drumline.errors import InvalidInput
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 
 @click.command("handoff")
@@ -25,14 +25,14 @@ def command(step: str, run: str, as_json: bool) -> int:
 
     It is made of what the journal knows; no agent is asked for it. Steps of plans in phases have it as a file, too.
     """
-    site = open_site()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    store = project.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
     name = check_step(state, step)
     finished = state.finished.get(name)
     if finished is None:
         raise InvalidInput(f"{step} has not ended yet, so that it leaves nothing", hint=f"drumline why {step}")
-    worked = site.watcher(store, state).look(time.time(), also=name).steps[name]
+    worked = project.watcher(store, state).look(time.time(), also=name).steps[name]
     text = write_handoff(state, orders_for(state, state.define(name)), worked, finished)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "ok": True, "run": state.id, "step": name, "text": text})

@@ -6,7 +6,7 @@ import click
 
 from drumline.cli.options import config_option, json_option, resume_option, run_option, step_argument
 from drumline.cli.retry import ask_for_round
-from drumline.core.roundwish import RoundWish
+from drumline.core.retryrequest import RetryRequest
 
 
 @click.command("heal")
@@ -22,5 +22,5 @@ def command(step: str, run: str, context: str, drive_on: bool, config: str | Non
     If another way may work, the plan gets a corrective step that takes it; STEP is done when that passes its checks.
     The same as drumline retry STEP --heal.
     """
-    wanted = RoundWish(heal=True, context=context)
+    wanted = RetryRequest(heal=True, context=context)
     return ask_for_round(step, run, wanted, drive_on=drive_on, config=config, as_json=as_json)

@@ -22,7 +22,7 @@ from drumline.record import replace
 from drumline.settings import Setting, settings_table
 from drumline.settingvalues import parse_commands, parse_globs, parse_provided
 from drumline.views.cells import flatten
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 
 @click.command("init")
@@ -31,16 +31,16 @@ from drumline.wiring import open_site
 @json_option
 def command(plan: str, accept: bool, as_json: bool) -> None:
     """Write .drumline/config.toml, with every setting explained, and propose commands. What is there stays as it is."""
-    site = open_site()
-    path = site.repository.top / ".drumline" / "config.toml"
-    detected = detect_at_head(site.repository)
-    found = choose_adopted(detected, site.config, is_installed=lambda name: shutil.which(name) is not None)
-    if not {"setup", "provide"} & site.config.keys():
-        found = replace(found, provide=find_provided(site.repository, detected))
+    project = open_project()
+    path = project.repository.top / ".drumline" / "config.toml"
+    detected = detect_at_head(project.repository)
+    found = choose_adopted(detected, project.config, is_installed=lambda name: shutil.which(name) is not None)
+    if not {"setup", "provide"} & project.config.keys():
+        found = replace(found, provide=find_provided(project.repository, detected))
     written = _write_config(path)
     created = [".drumline/config.toml"] if written else []
     if plan:
-        created += _begin_plan(site.here, plan)
+        created += _begin_plan(project.here, plan)
     if as_json:
         if accept and found.found:
             found.write(path)

@@ -16,12 +16,12 @@ from drumline.configfiles import CONFIG
 from drumline.core.ids import StepId
 from drumline.core.kinds import CONFIGURED
 from drumline.core.outlook import look_ahead
+from drumline.core.parallelism import measure_parallelism
 from drumline.core.plan import Reading
-from drumline.core.profile import profile
 from drumline.errors import InvalidInput
 from drumline.views.cells import flatten
 from drumline.views.explain import explain, list_caveats
-from drumline.wiring import Site
+from drumline.wiring import Project
 
 TOLD = "told-commands"
 """The file that says that a note about `[commands]` was given."""
@@ -30,22 +30,22 @@ MOST_SHOWN = 8
 
 
 def introduce(
-    site: Site, reading: Reading, selection: Collection[StepId] | None, *, first: bool, asks: bool, named: str
+    project: Project, reading: Reading, selection: Collection[StepId] | None, *, first: bool, asks: bool, named: str
 ) -> Reading:
     """Say how the plan is read; before its first run propose checks, and keep them on a yes. Returns the plan as it is
     then. `named` is the plan as a person typed it.
     """
     if not first:
-        say(f"{reading.plan.path}: format {reading.plan.format}, {_count_proved(site, reading, selection)}")
+        say(f"{reading.plan.path}: format {reading.plan.format}, {_count_proved(project, reading, selection)}")
         return reading
-    proposals = propose_checks(site, reading)
-    explain_plan(site, reading, selection, proposals, tell=say, named=named)
+    proposals = propose_checks(project, reading)
+    explain_plan(project, reading, selection, proposals, tell=say, named=named)
     if not proposals:
         return reading
     if not asks:
         say(f"  next time with them: drumline checks {named} --accept")
         return reading
-    planfiles = site.open_plan(str(site.repository.top / reading.plan.path), reading.plan.format)
+    planfiles = project.open_plan(str(project.repository.top / reading.plan.path), reading.plan.format)
     try:
         if not click.confirm("Keep them beside the plan and run them", default=False, err=True):
             return reading
@@ -54,16 +54,19 @@ def introduce(
         say(f"{refused}: {refused.hint}")
         return reading
     reading = planfiles.read()
-    outlook = look_ahead(reading, site.settings.configured, selection)
-    for line in [outlook.in_words(), *list_caveats(outlook, profile(reading.plan.steps, reading.plan.format))]:
+    outlook = look_ahead(reading, project.settings.configured, selection)
+    for line in [
+        outlook.in_words(),
+        *list_caveats(outlook, measure_parallelism(reading.plan.steps, reading.plan.format)),
+    ]:
         say(line)
     return reading
 
 
-def tell_commands(site: Site) -> None:
+def tell_commands(project: Project) -> None:
     """Say once in a repository that its commands for kinds of checks, which flows may have used before, judge steps."""
-    named = [check for check in site.settings.kinds if check.source == CONFIGURED]
-    told = site.state_dir / TOLD
+    named = [check for check in project.settings.kinds if check.source == CONFIGURED]
+    told = project.state_dir / TOLD
     if not named or told.exists():
         return
     kinds = ", ".join(check.kind for check in named)
@@ -72,13 +75,13 @@ def tell_commands(site: Site) -> None:
     told.touch()
 
 
-def propose_checks(site: Site, reading: Reading) -> list[Proposal]:
+def propose_checks(project: Project, reading: Reading) -> list[Proposal]:
     """Checks that could be added to the plan."""
-    return propose(reading, detect_at_head(site.repository), site.settings.configured)
+    return propose(reading, detect_at_head(project.repository), project.settings.configured)
 
 
 def explain_plan(
-    site: Site,
+    project: Project,
     reading: Reading,
     selection: Collection[StepId] | None,
     proposals: Sequence[Proposal],
@@ -87,12 +90,12 @@ def explain_plan(
     named: str,
 ) -> None:
     """At most a screen: the format and how it was read, how much would be proved, what could be added."""
-    outlook = look_ahead(reading, site.settings.configured, selection)
+    outlook = look_ahead(reading, project.settings.configured, selection)
     listed = list_proposals(proposals)
     left = len(listed) - MOST_SHOWN
     more = [f"and {left} more: drumline checks {named}"] if left > 0 else []
     for line in [
-        *explain(reading, profile(reading.plan.steps, reading.plan.format), outlook),
+        *explain(reading, measure_parallelism(reading.plan.steps, reading.plan.format), outlook),
         *listed[:MOST_SHOWN],
         *more,
     ]:
@@ -108,5 +111,5 @@ def list_proposals(proposals: Sequence[Proposal], *, word: str = "proposed") -> 
     ]
 
 
-def _count_proved(site: Site, reading: Reading, selection: Collection[StepId] | None) -> str:
-    return look_ahead(reading, site.settings.configured, selection).in_words()
+def _count_proved(project: Project, reading: Reading, selection: Collection[StepId] | None) -> str:
+    return look_ahead(reading, project.settings.configured, selection).in_words()

@@ -15,7 +15,7 @@ from drumline.core.learned import Lesson
 from drumline.errors import InvalidInput
 from drumline.store.lessonfiles import find_state, write_lesson
 from drumline.walltimes import write_iso
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 
 @click.group("lessons", invoke_without_command=True)
@@ -34,8 +34,8 @@ def command(ctx: click.Context) -> None:
 @json_option
 def list_all(as_json: bool = False) -> int:
     """List all lessons."""
-    site, now = open_site(), time.time()
-    found = [(lesson, find_state(lesson, now)) for lesson, _ in site.lessons.read().values()]
+    project, now = open_project(), time.time()
+    found = [(lesson, find_state(lesson, now)) for lesson, _ in project.lessons.read().values()]
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "lessons": [_spell(lesson, state) for lesson, state in found]})
         return 0
@@ -51,7 +51,7 @@ def list_all(as_json: bool = False) -> int:
 @json_option
 def show(name: str, as_json: bool) -> int:
     """Show one lesson."""
-    lesson, body = _find(open_site(), name)
+    lesson, body = _find(open_project(), name)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "lesson": _spell(lesson, find_state(lesson, time.time()))})
     else:
@@ -64,9 +64,9 @@ def show(name: str, as_json: bool) -> int:
 @json_option
 def forget(name: str, as_json: bool) -> int:
     """Remove a lesson; what was learned until now does not bring it back."""
-    site = open_site()
-    site.check_speaker()
-    site.lessons.forget(name, at=write_iso(time.time()))
+    project = open_project()
+    project.check_speaker()
+    project.lessons.forget(name, at=write_iso(time.time()))
     _tell(as_json, f"forgot {name}", forgotten=name)
     return 0
 
@@ -79,9 +79,9 @@ def import_(source: Path, as_json: bool) -> int:
 
     SOURCE is a lesson's .md file, a folder of them, or a ledger fixes.jsonl, from which lessons are promoted.
     """
-    site = open_site()
-    site.check_speaker()
-    names = import_lessons(site.lessons, site.here / source, at=write_iso(time.time()))
+    project = open_project()
+    project.check_speaker()
+    names = import_lessons(project.lessons, project.here / source, at=write_iso(time.time()))
     _tell(as_json, f"imported {', '.join(names) or 'nothing new'}", imported=list(names))
     return 0
 
@@ -94,16 +94,16 @@ def export(to: str, as_json: bool) -> int:
 
     A folder gets a file learned-fix-NAME.md for each, a file gets one block, which is replaced the next time.
     """
-    site = open_site()
-    site.check_speaker()
-    lessons: Sequence[Lesson] = site.lessons.load(time.time())
-    written = export_lessons(lessons, top=site.repository.top, to=to)
+    project = open_project()
+    project.check_speaker()
+    lessons: Sequence[Lesson] = project.lessons.load(time.time())
+    written = export_lessons(lessons, top=project.repository.top, to=to)
     _tell(as_json, f"wrote {', '.join(written) or 'nothing: there are no lessons'}", written=list(written))
     return 0
 
 
-def _find(site: Site, name: str) -> tuple[Lesson, str]:
-    known = site.lessons.read()
+def _find(project: Project, name: str) -> tuple[Lesson, str]:
+    known = project.lessons.read()
     if name not in known:
         raise InvalidInput(
             f"there is no lesson {name!r} (known: {', '.join(known) or 'none'})", hint="drumline lessons list"

@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from drumline.app.catalog import find_run, read_run
+from drumline.app.inbox import check_step
 from drumline.app.look import WALK_KINDS
-from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.paging import page_lines, pager_option
@@ -46,7 +46,7 @@ from drumline.views.visitlogs import (
     state_lines,
     visit_json,
 )
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 OF_ATTEMPTS = ("AttemptStarted", "AttemptUsed", "AttemptEnded", "WorkLost")
 
@@ -86,16 +86,16 @@ def command(step: str, run: str, *, follow: bool, errors: bool, **typed: Any) ->
     A node or a visit is named after its step (`step-1/implement`, `step-1/checks#2`), in a run of a flow by itself
     (`implement`, `coder#1/implement#2`): what each visit wrote is shown with its logs.
     """
-    site = open_site()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    store = project.open_store(read_only=True)
     known = read_run(store, find_run(store, run))
     wanted = Wanted(**typed)
     step_id, place = _find_place(known, step) if step else (None, "")
     begun = [one for one in (PREFLIGHT, *(step.id for step in known.selected()), FINAL) if known.has_begun(one)]
     chosen = begun if step_id is None else [step_id]
-    shelves = [Shelf(site=site, store=store, run=known, step=one, place=place) for one in chosen]
+    shelves = [Shelf(project=project, store=store, run=known, step=one, place=place) for one in chosen]
     if follow:
-        _follow(site, store, known, step_id, wanted)
+        _follow(project, store, known, step_id, wanted)
     elif errors:
         _show_errors(known, step, shelves, wanted)
     else:
@@ -106,9 +106,9 @@ def command(step: str, run: str, *, follow: bool, errors: bool, **typed: Any) ->
         say("  next: drumline why")
 
 
-def read_lines(site: Site, store: SqliteStore, run: RunState, step: StepId) -> list[str]:
+def read_lines(project: Project, store: SqliteStore, run: RunState, step: StepId) -> list[str]:
     """What `logs STEP` prints; nothing if there is nothing yet."""
-    shelf = Shelf(site=site, store=store, run=run, step=step, place="")
+    shelf = Shelf(project=project, store=store, run=run, step=step, place="")
     return list(_show(shelf, Wanted())) if _list_files(shelf.folder) else []
 
 
@@ -130,7 +130,7 @@ def _show(shelf: Shelf, wanted: Wanted) -> Iterator[str]:
 class Shelf(Record):
     """Where the logs are that were asked for: of one step of a run, or of a place in its walk."""
 
-    site: Site
+    project: Project
     store: SqliteStore
     run: RunState
     step: StepId
@@ -139,7 +139,7 @@ class Shelf(Record):
     @property
     def folder(self) -> Path:
         """The logs of the step."""
-        return self.site.logs(self.run.id) / self.step
+        return self.project.logs(self.run.id) / self.step
 
     def entries(self, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
         """What the step's stream says, with the times."""
@@ -174,7 +174,7 @@ def _show_visits(shelf: Shelf, wanted: Wanted) -> Iterator[str]:
     """The visits of a walk that were asked for, in the order they began."""
     if wanted.attempt is not None and shelf.step == FLOW:
         raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
-    watcher = shelf.site.watcher(shelf.store, shelf.run)
+    watcher = shelf.project.watcher(shelf.store, shelf.run)
     walk = watcher.read_walk(shelf.step, time.time())
     if wanted.state and walk.problem:
         raise InvalidInput(walk.problem, hint="drumline logs NODE")
@@ -230,14 +230,14 @@ def _show_errors(run: RunState, step: str, shelves: Sequence[Shelf], wanted: Wan
         say(f"nothing failed in run {run.id}")
 
 
-def _follow(site: Site, store: SqliteStore, run: RunState, step: StepId | None, wanted: Wanted) -> None:
+def _follow(project: Project, store: SqliteStore, run: RunState, step: StepId | None, wanted: Wanted) -> None:
     """Print what comes for one step, or for all, until nobody drives the run any more."""
     from drumline.cli.watching import POLL, Watch
 
     if wanted.as_json:
         raise InvalidInput("--follow and --json cannot be combined", hint="drumline logs --json")
-    watch = Watch(store=store, run=run.id, watcher=site.watcher(store, run))
-    logs = site.logs(run.id)
+    watch = Watch(store=store, run=run.id, watcher=project.watcher(store, run))
+    logs = project.logs(run.id)
 
     def list_folders() -> dict[str, Path]:
         known = watch.watcher.state.selected() if watch.watcher.state.started else run.selected()

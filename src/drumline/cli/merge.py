@@ -18,7 +18,7 @@ from drumline.core.ids import Commit
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.views.cells import flatten
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 from drumline.workspace.merging import commit_files, fast_forward, join, repair_merge
 
 
@@ -35,15 +35,15 @@ def command(run: str, as_request: bool, plan_files: bool, as_json: bool) -> int:
     """
     if as_request and plan_files:
         raise InvalidInput("--pr and --plan-files cannot be combined", hint="drumline merge --pr")
-    site = open_site()
-    site.check_speaker()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    project.check_speaker()
+    store = project.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
     _check_done(state)
-    into = choose_branch(site)
-    told, *lines = _request(site, state, into) if as_request else _merge(site, state, into)
+    into = choose_branch(project)
+    told, *lines = _request(project, state, into) if as_request else _merge(project, state, into)
     if plan_files and state.begun.plan:
-        made = _commit_plan(site, state)
+        made = _commit_plan(project, state)
         told["plan_commit"] = made
         lines.append(f"committed the files of {state.begun.plan}" if made else "the plan's files have not changed")
     if as_json:
@@ -63,8 +63,8 @@ def _check_done(run: RunState) -> None:
         raise NeedsPerson(f"not merged: run {run.id} is {state}", hint=hint)
 
 
-def _merge(site: Site, run: RunState, into: str) -> tuple[dict[str, object], str]:
-    repository, branch = site.repository, run.begun.branch
+def _merge(project: Project, run: RunState, into: str) -> tuple[dict[str, object], str]:
+    repository, branch = project.repository, run.begun.branch
     repair = repair_merge(repository.common_dir)
     if repair is not None and repair.done:
         say(f"{repair.top}: {repair.done}")
@@ -85,13 +85,13 @@ def _merge(site: Site, run: RunState, into: str) -> tuple[dict[str, object], str
     return {"how": how, "commit": repository.head_commit()}, f"merged into {into}{note}"
 
 
-def _commit_plan(site: Site, run: RunState) -> Commit | None:
-    patterns = site.open_plan(run.begun.plan, run.plan.format).patterns
-    return commit_files(site.repository, patterns, message=f"Mark what is done of {run.begun.plan}\n")
+def _commit_plan(project: Project, run: RunState) -> Commit | None:
+    patterns = project.open_plan(run.begun.plan, run.plan.format).patterns
+    return commit_files(project.repository, patterns, message=f"Mark what is done of {run.begun.plan}\n")
 
 
-def _request(site: Site, run: RunState, into: str) -> tuple[dict[str, object], str]:
-    repository, branch = site.repository, run.begun.branch
+def _request(project: Project, run: RunState, into: str) -> tuple[dict[str, object], str]:
+    repository, branch = project.repository, run.begun.branch
     program = choose_forge(repository.remote_url(), lambda name: shutil.which(name) is not None)
     push(repository.top, repository.remote_name(), branch)
     wanted = PullRequest(head=branch, base=into, title=flatten(run.plan.title or run.begun.plan_name), body=_body(run))

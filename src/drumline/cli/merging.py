@@ -15,53 +15,53 @@ from drumline.core.proof import Level, Proof
 from drumline.core.state import RunState
 from drumline.core.task import STEP
 from drumline.errors import InvalidInput, NeedsPerson
-from drumline.wiring import Site
+from drumline.wiring import Project
 from drumline.workspace.merging import fast_forward, read_stat, repair_merge
 
 
-def choose_branch(site: Site) -> str:
+def choose_branch(project: Project) -> str:
     """The branch that is checked out now."""
-    branch = site.repository.branch_name()
+    branch = project.repository.branch_name()
     if not branch:
         raise InvalidInput("--merge needs a branch, and none is checked out", hint="git switch BRANCH")
     return branch
 
 
-def merge_if_due(site: Site, run: RunState, *, as_json: bool) -> bool:
+def merge_if_due(project: Project, run: RunState, *, as_json: bool) -> bool:
     """Merge if that was asked for and has not happened; whether it was so.
 
     First what a merge that was killed left in the checkout is repaired, which may be all that is left to do.
     """
-    due = is_merge_due(site, run)
-    repair = repair_merge(site.repository.common_dir)
+    due = is_merge_due(project, run)
+    repair = repair_merge(project.repository.common_dir)
     if repair is not None and repair.done:
         say(f"{repair.top}: {repair.done}")
-    if due and is_merge_due(site, run):
-        merge(site, run, as_json=as_json)
+    if due and is_merge_due(project, run):
+        merge(project, run, as_json=as_json)
     elif due:
         _tell_merged(run, as_json=as_json)
     return due
 
 
-def is_merge_due(site: Site, run: RunState) -> bool:
+def is_merge_due(project: Project, run: RunState) -> bool:
     """Whether a merge was asked for that has not happened: the run is done, and the checkout is without its result."""
     finished = run.finished.get(STEP)
     done = run.ended is not None and run.ended.state == "done"
     if not run.begun.merge or not done or finished is None:
         return False
-    return finished.commit is None or not site.repository.contains(finished.commit)
+    return finished.commit is None or not project.repository.contains(finished.commit)
 
 
-def merge(site: Site, run: RunState, *, as_json: bool) -> None:
+def merge(project: Project, run: RunState, *, as_json: bool) -> None:
     """Carry out what was asked for; NeedsPerson with the reason and the command to type if that cannot be."""
     branch, finished = run.begun.merge, run.finished[STEP]
     by_hand = f"git merge {run.begun.branch}"
     if not (_is_enough(finished.proof) or is_accepted(run, STEP)) or finished.commit is None:
         raise NeedsPerson("not merged: nothing proves the result", hint=f"git show {run.begun.branch}, then: {by_hand}")
-    _check_checkout(site, branch, by_hand)
+    _check_checkout(project, branch, by_hand)
     if run.begun.merge_asks:
-        _ask(site, run, by_hand=by_hand, as_json=as_json)
-    refusal = fast_forward(site.repository, finished.commit)
+        _ask(project, run, by_hand=by_hand, as_json=as_json)
+    refusal = fast_forward(project.repository, finished.commit)
     if refusal:
         raise NeedsPerson(f"not merged into {branch}: {refusal}", hint=by_hand)
     _tell_merged(run, as_json=as_json)
@@ -76,9 +76,9 @@ def _tell_merged(run: RunState, *, as_json: bool) -> None:
         click.echo(f"merged into {branch}")
 
 
-def _check_checkout(site: Site, branch: str, by_hand: str) -> None:
+def _check_checkout(project: Project, branch: str, by_hand: str) -> None:
     """Refuse another branch than the one that was meant, and a checkout with changes of the person's own."""
-    repository = site.repository
+    repository = project.repository
     now = repository.branch_name()
     if now != branch:
         raise NeedsPerson(f"not merged: {now or 'no branch'} is checked out by now, not {branch}", hint=by_hand)
@@ -95,11 +95,11 @@ def _is_enough(proof: Proof | None) -> bool:
     return proof is not None and proof.level in (Level.PROVED, Level.KEPT)
 
 
-def _ask(site: Site, run: RunState, *, by_hand: str, as_json: bool) -> None:
+def _ask(project: Project, run: RunState, *, by_hand: str, as_json: bool) -> None:
     look = f"git show {run.begun.branch}, then: {by_hand}"
     if as_json or not is_terminal():
         raise NeedsPerson("not merged: somebody else wrote the issue, so a person has to look first", hint=look)
-    say(read_stat(site.repository.top, run.begun.base, run.begun.branch))
+    say(read_stat(project.repository.top, run.begun.base, run.begun.branch))
     question = f"Somebody else wrote the issue. Merge the result into {run.begun.merge}"
     if not click.confirm(question, default=False, err=True):
         raise NeedsPerson("not merged: you said no", hint=look)

@@ -14,16 +14,16 @@ from drumline.cli.output import say
 from drumline.core.state import RunState
 from drumline.views.cells import flatten
 from drumline.views.states import name_state
-from drumline.wiring import Site
+from drumline.wiring import Project
 
 PATIENCE = 30
 BELL, DESKTOP = "bell", "desktop"
 LONGEST = 300
 
 
-def notify(site: Site, run: RunState) -> None:
+def notify(project: Project, run: RunState) -> None:
     """Tell the way that the setting `notify` says; nothing without it."""
-    match site.settings.notify:
+    match project.settings.notify:
         case "":
             return
         case "bell":
@@ -31,7 +31,7 @@ def notify(site: Site, run: RunState) -> None:
         case "desktop":
             _show(run)
         case command:
-            _run_command(site, run, command)
+            _run_command(project, run, command)
 
 
 def _ring() -> None:
@@ -58,7 +58,7 @@ def _describe(run: RunState) -> str:
     return flatten(asked[0] if asked else reason or run.plan.title or run.begun.plan, LONGEST)
 
 
-def _run_command(site: Site, run: RunState, command: str) -> None:
+def _run_command(project: Project, run: RunState, command: str) -> None:
     """Run it with the run, its state and its open gates in the environment, and the questions on stdin."""
     told = {
         "DRUMLINE_RUN": run.id,
@@ -66,7 +66,7 @@ def _run_command(site: Site, run: RunState, command: str) -> None:
         "DRUMLINE_GATES": " ".join(gate.opened.gate for gate in run.open_gates),
     }
     questions = "\n".join(gate.opened.question for gate in run.open_gates)
-    _start(["bash", "-c", command], text=questions, more=told, folder=str(site.repository.top))
+    _start(["bash", "-c", command], text=questions, more=told, folder=str(project.repository.top))
 
 
 def _start(argv: list[str], *, text: str = "", more: dict[str, str] | None = None, folder: str | None = None) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from drumline.app.say import check_pause
+from drumline.app.inbox import check_pause
 from drumline.cli.options import json_option, run_argument
-from drumline.cli.telling import Wish, tell
+from drumline.cli.sending import Request, send_request
 from drumline.ports.journal import Message
 
 DONE = "pausing: what is at work ends its node, then the run is parked"
@@ -21,9 +21,9 @@ def command(run: str, reason: str, as_json: bool) -> int:
 
     Its drivers exit with code 2 then; `wait` waits for it, `resume` drives it on from there.
     """
-    wish = Wish(
+    request = Request(
         message=Message(kind="pause", comment=reason),
         check=lambda state, look: check_pause(state, driven=bool(look().live)),
         done=DONE,
     )
-    return tell(wish, run, drive_on=False, as_json=as_json)
+    return send_request(request, run, drive_on=False, as_json=as_json)

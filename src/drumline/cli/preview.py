@@ -10,8 +10,8 @@ from drumline.app.proposing import Proposal
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.ids import StepId
 from drumline.core.outlook import Outlook, look_ahead
+from drumline.core.parallelism import measure_parallelism, parallelism_json
 from drumline.core.plan import Reading, Status
-from drumline.core.profile import profile, profile_json
 from drumline.settings import Settings
 
 
@@ -28,7 +28,7 @@ def show_preview(
     chosen = here if selection is None else here & set(selection)
     over = {Status.DONE: "done already", Status.SKIPPED: "skipped"}
     done = {step: over[marks.status] for step, marks in reading.marks.items() if marks.status in over}
-    shape = profile(reading.plan.steps, reading.plan.format)
+    shape = measure_parallelism(reading.plan.steps, reading.plan.format)
     mode = "sequential" if reading.plan.express else shape.mode if settings.mode == "ask" else settings.mode
     if as_json:
         told = _preview_json(reading, chosen - done.keys(), settings, mode=mode)
@@ -107,5 +107,5 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
         "setup": settings.setup,
         "provide": list(settings.provide),
         "checks": list(settings.configured),
-        "profile": profile_json(profile(reading.plan.steps, reading.plan.format)),
+        "profile": parallelism_json(measure_parallelism(reading.plan.steps, reading.plan.format)),
     }

@@ -20,7 +20,7 @@ from drumline.core.ids import RunId
 from drumline.core.state import RunState
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import Site
+from drumline.wiring import Project
 
 if TYPE_CHECKING:
     from drumline.app.recorder import Recorder
@@ -32,25 +32,25 @@ record_option = click.option(
 NAMED = 5
 
 
-def check_record(site: Site, file: str) -> Path | None:
+def check_record(project: Project, file: str) -> Path | None:
     """The file to record to, if one is wanted; InvalidInput, before anything begins, if it cannot be."""
     if not file:
         return None
     from drumline.app.recording import check_place
 
-    place = site.here / file
+    place = project.here / file
     check_place(place)
     return place
 
 
 @contextmanager
-def record_run(site: Site, store: SqliteStore, run: RunState, place: Path | None) -> Iterator[Recorder | None]:
+def record_run(project: Project, store: SqliteStore, run: RunState, place: Path | None) -> Iterator[Recorder | None]:
     """The recorder of a run, if one is wanted or was; at the end it is told what there is."""
-    recording = _settle(site, run.id, place)
+    recording = _settle(project, run.id, place)
     if recording is None:
         yield None
         return
-    recorder = _open_recorder(site, store, run, recording)
+    recorder = _open_recorder(project, store, run, recording)
     try:
         yield recorder
     finally:
@@ -58,26 +58,26 @@ def record_run(site: Site, store: SqliteStore, run: RunState, place: Path | None
     _tell(recorder.recording, recorder.problem)
 
 
-def _open_recorder(site: Site, store: SqliteStore, run: RunState, recording: Recording) -> Recorder:
+def _open_recorder(project: Project, store: SqliteStore, run: RunState, recording: Recording) -> Recorder:
     from drumline.app.recorder import Recorder
 
     return Recorder(
         recording,
         store=store,
         run=run.id,
-        common_dir=site.repository.common_dir,
-        room=_room(site, run.id) / "seen",
+        common_dir=project.repository.common_dir,
+        room=_room(project, run.id) / "seen",
     )
 
 
-def _room(site: Site, run: RunId) -> Path:
+def _room(project: Project, run: RunId) -> Path:
     """What belongs to the recording of a run; no step can be called so."""
-    return site.logs(run) / ".recording"
+    return project.logs(run) / ".recording"
 
 
-def _settle(site: Site, run: RunId, place: Path | None) -> Recording | None:
+def _settle(project: Project, run: RunId, place: Path | None) -> Recording | None:
     """The recording that is wanted now, or that an earlier driver of this run was told to make."""
-    note = _room(site, run) / "file"
+    note = _room(project, run) / "file"
     if place is not None:
         recording = _begin(place, run)
         note.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import print_json, say
 from drumline.cli.paging import page_lines, pager_option
 from drumline.record import to_plain
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 from drumline.workspace.differences import show_commit
 
 
@@ -27,10 +27,10 @@ from drumline.workspace.differences import show_commit
 @json_option
 def command(run: str, shape: str, output: Path | None, as_json: bool) -> None:
     """Report what came of RUN (the newest if not given): steps, proof, times, cost, gates and changes."""
-    site = open_site()
-    store = site.open_store(read_only=True)
-    watcher = site.watcher(store, read_run(store, find_run(store, run)))
-    report = to_plain(make_report(watcher, time.time(), partial(show_commit, site.repository)))
+    project = open_project()
+    store = project.open_store(read_only=True)
+    watcher = project.watcher(store, read_run(store, find_run(store, run)))
+    report = to_plain(make_report(watcher, time.time(), partial(show_commit, project.repository)))
     if as_json:
         print_json(report)
         return

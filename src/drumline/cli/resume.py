@@ -10,11 +10,11 @@ import anyio
 import click
 
 from drumline.app.catalog import find_run, read_run
-from drumline.app.say import check_mode, check_retry, name_person, say
+from drumline.app.inbox import check_mode, check_retry, name_person, send
 from drumline.cli.merging import merge_if_due
 from drumline.cli.options import config_option, json_option, run_argument
 from drumline.cli.recordings import check_record, record_option
-from drumline.cli.telling import choose_config, drive_on_with, open_session, settle_config
+from drumline.cli.sending import choose_config, drive_on_with, open_session, settle_config
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, Stream
@@ -23,7 +23,7 @@ from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 
 @click.command("resume")
@@ -37,38 +37,38 @@ from drumline.wiring import Site, open_site
 @json_option
 def command(run: str, record: str, background: bool, as_json: bool, **typed: object) -> int:
     """Drive RUN (the newest if not given) on from where it was."""
-    site = open_site()
-    site.check_speaker()
-    place = check_record(site, record)
-    store = site.open_store()
+    project = open_project()
+    project.check_speaker()
+    place = check_record(project, record)
+    store = project.open_store()
     try:
         found = find_run(store, run)
         state = read_run(store, found)
-        if merge_if_due(site, state, as_json=as_json):
+        if merge_if_due(project, state, as_json=as_json):
             return 0
         _check_unfinished(store, state)
-        site = site.with_settings({"jobs": typed["jobs"]}, {})
+        project = project.with_settings({"jobs": typed["jobs"]}, {})
         begun = state.begun
         specs = name_specs((begun.agent, *begun.fallback), state.plan.steps, begun.profiles)
-        say_unjailed(specs, sandbox=site.settings.sandbox)
-        _speak(site, store, state, typed)
-        return drive_on_with(open_session(site, store, state, as_json=as_json, record=place), quietly=background)
+        say_unjailed(specs, sandbox=project.settings.sandbox)
+        _speak(project, store, state, typed)
+        return drive_on_with(open_session(project, store, state, as_json=as_json, record=place), quietly=background)
     finally:
         store.close()
 
 
-def _speak(site: Site, store: SqliteStore, run: RunState, typed: Mapping[str, object]) -> None:
+def _speak(project: Project, store: SqliteStore, run: RunState, typed: Mapping[str, object]) -> None:
     """Tell the run what was typed: the configuration it goes on with, the steps to try again, and the mode."""
     steps, mode, who = cast(tuple[str, ...], typed["steps"]), typed["mode"], name_person()
-    retried = [check_retry(run, name, lambda: site.watcher(store, run).look(time.time())) for name in steps]
-    if not site.roster.drivers(run.id):
+    retried = [check_retry(run, name, lambda: project.watcher(store, run).look(time.time())) for name in steps]
+    if not project.roster.drivers(run.id):
         config = cast(str | None, typed["config"])
-        settle_config(site, store, run, choose_config(run, config, again=bool(steps)))
+        settle_config(project, store, run, choose_config(run, config, again=bool(steps)))
     for step in retried:
-        anyio.run(say, store, site.roster, run.id, Message(kind="retry", subject=step, by=who))
+        anyio.run(send, store, project.roster, run.id, Message(kind="retry", subject=step, by=who))
     if mode is not None:
         check_mode(run, str(mode))
-        anyio.run(say, store, site.roster, run.id, Message(kind="mode", value=str(mode), by=who))
+        anyio.run(send, store, project.roster, run.id, Message(kind="mode", value=str(mode), by=who))
 
 
 def _check_unfinished(store: SqliteStore, run: RunState) -> None:

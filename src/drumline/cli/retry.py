@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from drumline.app.say import check_heal, check_retry
+from drumline.app.inbox import check_heal, check_retry
 from drumline.cli.options import config_option, json_option, read_words, resume_option, run_option, step_argument
-from drumline.cli.telling import Wish, tell
-from drumline.core.roundwish import RoundWish, write_round
+from drumline.cli.sending import Request, send_request
+from drumline.core.retryrequest import RetryRequest, write_round
 from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -41,11 +41,13 @@ def command(
     In a run of a flow, STEP is a node that is blocked or whose agent waits for a quota; it goes on at once.
     """
     words = read_words(context, Path.cwd(), what="the context", hint="drumline retry --help") if context else ""
-    wanted = RoundWish(heal=heal, agent=agent, tier=tier or "", context=words)
+    wanted = RetryRequest(heal=heal, agent=agent, tier=tier or "", context=words)
     return ask_for_round(step, run, wanted, drive_on=drive_on, config=config, as_json=as_json)
 
 
-def ask_for_round(step: str, run: str, wanted: RoundWish, *, drive_on: bool, config: str | None, as_json: bool) -> int:
+def ask_for_round(
+    step: str, run: str, wanted: RetryRequest, *, drive_on: bool, config: str | None, as_json: bool
+) -> int:
     """Say that the step gets another round, which is as it is wanted."""
     if wanted.heal and (wanted.agent or wanted.tier):
         raise InvalidInput(
@@ -53,10 +55,10 @@ def ask_for_round(step: str, run: str, wanted: RoundWish, *, drive_on: bool, con
             hint=f"drumline heal {step}",
         )
     check = check_heal if wanted.heal else check_retry
-    wish = Wish(
+    request = Request(
         message=Message(kind="retry", subject=step, value=write_round(wanted)),
         check=lambda state, look: check(state, step, look),
         done=f"{step} will be diagnosed" if wanted.heal else f"{step} will be tried again",
         agent=wanted.agent,
     )
-    return tell(wish, run, drive_on=drive_on, as_json=as_json, config=config)
+    return send_request(request, run, drive_on=drive_on, as_json=as_json, config=config)

@@ -11,7 +11,7 @@ import click
 from drumline.cli.output import say
 
 if TYPE_CHECKING:
-    from drumline.wiring import Site
+    from drumline.wiring import Project
 
 MOST_WORD = 200
 """Letters of a word that is repeated; a longer one, and one of several lines, is named."""
@@ -34,9 +34,9 @@ def name_plan(plan: str, format: str) -> str:
     return shlex.quote(plan) + (f" --format {shlex.quote(format)}" if format else "")
 
 
-def choose_plan(site: Site) -> str:
+def choose_plan(project: Project) -> str:
     """The newest unfinished plan, which is named before anything is done with it."""
-    plan = site.newest_plan()
+    plan = project.newest_plan()
     say(f"the newest unfinished plan is {plan}")
     return plan
 

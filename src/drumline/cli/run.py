@@ -53,12 +53,12 @@ from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust, ask_walked_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
+from drumline.core.parallelism import measure_parallelism
 from drumline.core.plan import Reading, Status, list_around
-from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
 from drumline.store.sqlite import SqliteStore
 from drumline.views.duration import duration
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 MODES = ("parallel", "sequential", "ask")
 
@@ -67,7 +67,7 @@ MODES = ("parallel", "sequential", "ask")
 class Request:
     """What was typed."""
 
-    site: Site
+    project: Project
     reading: Reading
     named: str
     choice: Choice
@@ -102,43 +102,43 @@ def command(plan: str, format: str, **typed: object) -> int:
     """Run PLAN with a coding agent: a path, a name in plans/, a ticket id or slug, or the file of one step; the newest
     unfinished plan if not given.
     """
-    site = open_site()
-    plan = plan or choose_plan(site)
+    project = open_project()
+    plan = plan or choose_plan(project)
     named = name_plan(plan, format)
-    reading = _read_plan(site, plan, format)
+    reading = _read_plan(project, plan, format)
     keys = ("agent", "mode", "autonomy", "jobs", "retries", "flow", "require")
     flags = {key: typed[key] for key in keys if typed[key] is not None}
     words = {"autonomy": reading.plan.autonomy, "flow": reading.plan.flow, "require": reading.plan.require}
     root = {key: word for key, word in words.items() if word}
     foreign = foreign_settings(reading.plan.format, os.environ)
-    site = site.with_settings(flags, root, foreign, kinds=reading.plan.kinds)
+    project = project.with_settings(flags, root, foreign, kinds=reading.plan.kinds)
     request = Request(
-        site=site,
+        project=project,
         reading=reading,
         named=named,
-        choice=_choice(typed, file=step_in_file(reading, site.here / plan, top=site.repository.top)),
+        choice=_choice(typed, file=step_in_file(reading, project.here / plan, top=project.repository.top)),
         explicit=flags,
-        context=read_words(str(typed["context"]), site.here, what="--context", hint="drumline run --help"),
+        context=read_words(str(typed["context"]), project.here, what="--context", hint="drumline run --help"),
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
         new=bool(typed["new"]),
-        record=check_record(site, str(typed["record"])),
+        record=check_record(project, str(typed["record"])),
     )
     if request.record and request.detached:
         raise InvalidInput("--record and --detach cannot be combined", hint="drumline run PLAN --record FILE")
     if typed["dry_run"]:
         selection = choose_steps(reading, request.choice, frozenset())
-        proposals = propose_checks(site, reading)
+        proposals = propose_checks(project, reading)
         if not request.as_json:
-            explain_plan(site, reading, selection, proposals, tell=click.echo, named=named)
-        show_preview(reading, selection, site.settings, as_json=request.as_json, proposals=proposals)
+            explain_plan(project, reading, selection, proposals, tell=click.echo, named=named)
+        show_preview(reading, selection, project.settings, as_json=request.as_json, proposals=proposals)
         return 0
-    site.check_speaker()
+    project.check_speaker()
     return _run(request)
 
 
-def _read_plan(site: Site, plan: str, format: str) -> Reading:
-    reading = site.open_plan(plan, format).read()
+def _read_plan(project: Project, plan: str, format: str) -> Reading:
+    reading = project.open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(
             f"{plan} cannot be run", reading.problems, hint=f"drumline validate {name_plan(plan, format)}"
@@ -147,21 +147,21 @@ def _read_plan(site: Site, plan: str, format: str) -> Reading:
 
 
 def _run(request: Request) -> int:
-    site = request.site
-    settings = site.settings
-    specs = name_specs((settings.agent, *settings.fallback), request.reading.plan.steps, site.profiles)
+    project = request.project
+    settings = project.settings
+    specs = name_specs((settings.agent, *settings.fallback), request.reading.plan.steps, project.profiles)
     say_unjailed(specs, sandbox=settings.sandbox)
-    store = site.open_store()
+    store = project.open_store()
     plan = request.reading.plan.path
     try:
-        with hold_start(site.state_dir / "locks", plan, wait_told=_say_waiting) as started:
+        with hold_start(project.state_dir / "locks", plan, wait_told=_say_waiting) as started:
             earlier = list_runs(store, plan=plan)
             run, resuming = _settle_on(request, store, earlier)
             fresh = run not in {brief.run for brief in earlier}
             if request.detached:
-                return detach(site, run, as_json=request.as_json)
+                return detach(project, run, as_json=request.as_json)
             session = Session(
-                site=site,
+                project=project,
                 store=store,
                 run=run,
                 as_json=request.as_json,
@@ -181,13 +181,13 @@ def _say_waiting() -> None:
 def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[RunId, bool]:
     """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for."""
     selection = _selection(request, store, earlier)
-    if request.site.settings.agent:
-        request.site.check_agents(request.site.present().agent, request.reading.plan.steps)
+    if request.project.settings.agent:
+        request.project.check_agents(request.project.present().agent, request.reading.plan.steps)
     wanted = _wanted(request, selection)
-    standing = survey(earlier, request.site.roster)
+    standing = survey(earlier, request.project.roster)
     if standing.live is not None and not request.new:
         assert_agrees(read_run(store, standing.live.run), wanted, otherwise=f"drumline attach {standing.live.run}")
-        ask_trust(request.site, _offer(request, selection), as_json=request.as_json)
+        ask_trust(request.project, _offer(request, selection), as_json=request.as_json)
         say(f"joining run {standing.live.run}, which is live")
         return standing.live.run, False
     if standing.abandoned is not None and not request.new:
@@ -196,7 +196,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
             # What the configuration says by now counts for the next run; what was typed must not be ignored.
             typed = {key: wanted[key] for key in wanted if key in {*request.explicit, "selection", "context"}}
             assert_agrees(read_run(store, old), typed, otherwise=f"drumline resume {old}")
-            ask_trust(request.site, _offer(request, selection), as_json=request.as_json)
+            ask_trust(request.project, _offer(request, selection), as_json=request.as_json)
             return old, True
     elif not request.new:
         _refuse_unmerged(request, earlier)
@@ -205,21 +205,21 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
 
 
 def _selection(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[StepId, ...] | None:
-    roster = request.site.roster
-    live = frozenset(step for brief in earlier if roster.drivers(brief.run) for step in store.held(brief.run))
+    roster = request.project.roster
+    live = frozenset(step for brief in earlier if roster.drivers(brief.run) for step in store.list_claims(brief.run))
     return choose_steps(request.reading, request.choice, live)
 
 
 def _wanted(request: Request, selection: tuple[StepId, ...] | None) -> dict[str, str]:
     """The terms an earlier run must agree with: those that were set anywhere, not those left to their defaults."""
-    settings = request.site.settings
+    settings = request.project.settings
     wanted = {}
     if selection is not None:
         wanted["selection"] = name_selection(selection)
     if request.context:
         wanted["context"] = request.context
     if settings.agent:
-        wanted["agent"] = request.site.present().agent
+        wanted["agent"] = request.project.present().agent
     if settings.mode != "ask":
         wanted["mode"] = settings.mode
     wanted |= {key: getattr(settings, key) for key in ("autonomy", "require") if key in request.explicit}
@@ -267,7 +267,7 @@ def _tell_missing(request: Request, earlier: list[RunBrief]) -> None:
 
 def _find_unmerged(request: Request, earlier: list[RunBrief]) -> RunBrief | None:
     commits = [commit for brief in earlier if (commit := last_landed(brief)) is not None]
-    contains = {commit: request.site.repository.contains(commit) for commit in commits}
+    contains = {commit: request.project.repository.contains(commit) for commit in commits}
     return unmerged(earlier, contains)
 
 
@@ -275,46 +275,48 @@ def _begin(
     request: Request, store: SqliteStore, earlier: list[RunBrief], selection: tuple[StepId, ...] | None
 ) -> RunId:
     asks = not request.as_json and not request.detached and is_terminal()
-    reading = introduce(request.site, request.reading, selection, first=not earlier, asks=asks, named=request.named)
+    reading = introduce(request.project, request.reading, selection, first=not earlier, asks=asks, named=request.named)
     request = replace(request, reading=reading)
-    site = request.site
+    project = request.project
     terms = _terms(request)
-    base = site.repository.head_commit()
+    base = project.repository.head_commit()
     _say_once(request, selection)
-    ask_trust(site, _offer(request, selection), as_json=request.as_json)
-    ask_walked_trust(site, list_todo(reading, selection), as_json=request.as_json)
+    ask_trust(project, _offer(request, selection), as_json=request.as_json)
+    ask_walked_trust(project, list_todo(reading, selection), as_json=request.as_json)
     scope = Scope(
         run=new_run_id(time.time()),
         base=base,
         selection=selection,
-        inherited=find_inherited(store, site.roster, reading, earlier),
+        inherited=find_inherited(store, project.roster, reading, earlier),
         flaky=list_flaky(store),
-        lessons=site.lessons.load(time.time()),
+        lessons=project.lessons.load(time.time()),
         durations=list_durations(store, reading.plan.path),
-        accepted=ask_acceptance(reading, selection, site.settings, asks=asks, hint=f"drumline checks {request.named}"),
+        accepted=ask_acceptance(
+            reading, selection, project.settings, asks=asks, hint=f"drumline checks {request.named}"
+        ),
     )
     anyio.run(begin_run, store, reading, terms, scope)
     return scope.run
 
 
 def _terms(request: Request) -> Terms:
-    settings = request.site.settings
+    settings = request.project.settings
     if not settings.agent:
         raise InvalidInput(
             "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
         )
-    site = request.site
-    refuse_unignored(site.repository, settings.provide)
-    return pin_terms(site.present(), mode=_mode(request), typed=site.given, context=request.context)
+    project = request.project
+    refuse_unignored(project.repository, settings.provide)
+    return pin_terms(project.present(), mode=_mode(request), typed=project.given, context=request.context)
 
 
 def _mode(request: Request) -> str:
     """The mode, asked for where somebody can be asked and there is something to choose."""
-    shape = profile(request.reading.plan.steps, request.reading.plan.format)
+    shape = measure_parallelism(request.reading.plan.steps, request.reading.plan.format)
     if request.reading.plan.express:
         return "sequential"
-    if request.site.settings.mode != "ask":
-        return request.site.settings.mode
+    if request.project.settings.mode != "ask":
+        return request.project.settings.mode
     alone = shape.eligible <= 1 or bool(request.choice.step) or _count_left(request.reading) <= 1
     if alone or request.as_json or request.detached or not is_terminal():
         return shape.mode
@@ -335,9 +337,9 @@ def _count_left(reading: Reading) -> int:
 
 def _say_once(request: Request, selection: tuple[StepId, ...] | None) -> None:
     """What a person should know before a run begins."""
-    site, reading = request.site, request.reading
-    tell_commands(site)
-    say_uncommitted(site.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"]))
+    project, reading = request.project, request.reading
+    tell_commands(project)
+    say_uncommitted(project.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"]))
     for step in list_todo(reading, selection):
         if step.agent and "agent" in request.explicit:
             typed = request.explicit["agent"]
@@ -347,10 +349,10 @@ def _say_once(request: Request, selection: tuple[StepId, ...] | None) -> None:
 def _offer(request: Request, selection: tuple[StepId, ...] | None) -> Offer:
     """The commands that this run would execute."""
     plan = request.reading.plan
-    site, todo = request.site, [*list_around(plan), *list_todo(request.reading, selection)]
+    project, todo = request.project, [*list_around(plan), *list_todo(request.reading, selection)]
     return Offer(
-        brought=list_plan_commands(site.list_sources(), todo),
-        everything=list_plan_commands(site.list_sources(everything=True), todo),
+        brought=list_plan_commands(project.list_sources(), todo),
+        everything=list_plan_commands(project.list_sources(everything=True), todo),
         place=plan.path,
     )
 

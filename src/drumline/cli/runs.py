@@ -13,7 +13,7 @@ from drumline.cli.paging import page_lines, pager_option
 from drumline.core.ids import FLOW, Stream
 from drumline.store.sqlite import SqliteStore
 from drumline.views.runs import RunRow, count_visits, run_row, runs_json, runs_lines
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 
 @click.command("runs")
@@ -21,11 +21,11 @@ from drumline.wiring import Site, open_site
 @json_option
 def command(as_json: bool) -> None:
     """List all runs, newest first."""
-    site = open_site()
+    project = open_project()
     rows: list[RunRow] = []
-    if site.has_store():
-        store = site.open_store(read_only=True)
-        rows = [_row(site, store, brief) for brief in list_runs(store)]
+    if project.has_store():
+        store = project.open_store(read_only=True)
+        rows = [_row(project, store, brief) for brief in list_runs(store)]
     if as_json:
         print_json(runs_json(rows))
     elif rows:
@@ -34,9 +34,9 @@ def command(as_json: bool) -> None:
         click.echo("no runs yet; start one with: drumline run PLAN")
 
 
-def _row(site: Site, store: SqliteStore, brief: RunBrief) -> RunRow:
+def _row(project: Project, store: SqliteStore, brief: RunBrief) -> RunRow:
     run = read_run(store, brief.run)
     # A walk's own state is not needed here, and working it out for every run would take long.
     ends = store.read(Stream(brief.run, FLOW), kinds=("NodeEnded", "FlowEnded"))
     visits = count_visits(ends) if run.plan.format == FLOW else None
-    return run_row(run, live=bool(site.roster.drivers(brief.run)), started_at=brief.started_at, visits=visits)
+    return run_row(run, live=bool(project.roster.drivers(brief.run)), started_at=brief.started_at, visits=visits)

@@ -17,9 +17,8 @@ import click
 
 from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
+from drumline.app.inbox import name_person, send
 from drumline.app.leftovers import clear_before_start
-from drumline.app.say import name_person
-from drumline.app.say import say as leave_message
 from drumline.cli.debugging import is_debugging, keep_debug_log
 from drumline.cli.driving import Ears, open_driver
 from drumline.cli.merging import is_merge_due, merge
@@ -32,7 +31,7 @@ from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
-from drumline.core.words import STUCK
+from drumline.core.vocabulary import STUCK
 from drumline.engine.driver import Driver
 from drumline.engine.outbox import REFUSED
 from drumline.errors import InvalidInput
@@ -47,7 +46,7 @@ from drumline.views.states import EXIT_CODES, run_state
 from drumline.views.status import status_json
 from drumline.views.summary import output_lines, summary, summary_json, summary_lines, warn_of_end
 from drumline.views.told import Line
-from drumline.wiring import Site
+from drumline.wiring import Project
 
 if TYPE_CHECKING:
     from drumline.app.recorder import Recorder
@@ -63,7 +62,7 @@ KEY_POLL = 0.05
 class Session:
     """One process at one run; `record` is the file it is recorded to, if it is not recorded already."""
 
-    site: Site
+    project: Project
     store: SqliteStore
     run: RunId
     as_json: bool = False
@@ -72,14 +71,14 @@ class Session:
     record: Path | None = None
 
     def __post_init__(self) -> None:
-        keep_debug_log(self.site.logs(self.run), self.site.redaction)
+        keep_debug_log(self.project.logs(self.run), self.project.redaction)
         own = self.store.read(Stream(self.run))
         # What is pinned at the beginning never changes: one reading is enough for every driver of this process.
         self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
         self._started_at, last = own[0].at, own[-1].seq
         newest = next((entry.seq for entry in reversed(self.store.tail(self.run, after=last))), last)
         self._progress = Progress(after=0 if self.fresh else newest)
-        self.watcher = self.site.watcher(self.store, self._begun)
+        self.watcher = self.project.watcher(self.store, self._begun)
         self._warned: set[str] = set()
         self._last_line = ""
         self._board_say: Callable[[str], None] = say
@@ -92,15 +91,15 @@ class Session:
 
     def ask_trust(self) -> None:
         """Ask about commands that came since the run began."""
-        ask_again(self.site, read_run(self.store, self.run), as_json=self.as_json)
+        ask_again(self.project, read_run(self.store, self.run), as_json=self.as_json)
 
     def drive(self, *, resuming: bool) -> int:
         """Drive to the end, record and merge if that was asked for; return the exit code."""
-        with record_run(self.site, self.store, self._begun, self.record) as self._recorder:
+        with record_run(self.project, self.store, self._begun, self.record) as self._recorder:
             code = self._drive_on(resuming=resuming)
             run = read_run(self.store, self.run)
-            if code == 0 and is_merge_due(self.site, run):
-                merge(self.site, run, as_json=self.as_json)
+            if code == 0 and is_merge_due(self.project, run):
+                merge(self.project, run, as_json=self.as_json)
             elif code == 0 and run.begun.merge:
                 say(f"nothing to merge: {run.begun.merge} has all of it")
         return code
@@ -134,16 +133,16 @@ class Session:
 
     async def _clear_and_work(self, driver: Driver, resuming: bool) -> RunState:
         """Work, after what dead processes of ours left in this repository was removed."""
-        for leftover in await clear_before_start(self.site.cleanup(self.store)):
+        for leftover in await clear_before_start(self.project.cleanup(self.store)):
             if leftover.note:
                 self._board_say(f"{leftover.deed} {leftover.path}; {leftover.note}")
         work = partial(drive, driver, resuming=resuming)
         return await (self._recorder.accompany(work) if self._recorder else work())
 
     def _open_driver(self) -> Driver:
-        trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
+        trust = open_trust(self.project, as_json=self.as_json, tell=lambda text: self._board_say(text))
         driver = open_driver(
-            self.site,
+            self.project,
             self.store,
             self._begun,
             started_at=self._started_at,
@@ -217,14 +216,14 @@ class Session:
         shown.enter_context(board)
         self._board_say = board.say
         desk = open_desk(
-            self.site, self.store, self.watcher, inbox=lambda: nullcontext(self.store), keys=keyboard.listens
+            self.project, self.store, self.watcher, inbox=lambda: nullcontext(self.store), keys=keyboard.listens
         )
 
         async def animate() -> None:
             drawn = 0.0
             while not desk.quitted:
                 keys = keyboard.read()
-                if self.site.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
+                if self.project.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
                     for key in keys:
                         desk.press(key, self.look())
                     if keys or time.monotonic() - drawn >= FRAME:
@@ -276,7 +275,7 @@ class Session:
     def _ask(self, state: RunState) -> bool:
         """Ask the open gates at the terminal; whether one was answered, here or elsewhere."""
         alone = self.as_json or not is_terminal()
-        if state.open_gates and (alone or self.site.settings.notify in PRESETS):
+        if state.open_gates and (alone or self.project.settings.notify in PRESETS):
             self._notify(state)
         if alone:
             return False
@@ -285,10 +284,10 @@ class Session:
         return now.ended is None and (any(answered) or not now.parked)
 
     def _notify(self, state: RunState) -> None:
-        if self.site.settings.notify:
+        if self.project.settings.notify:
             from drumline.cli.notify import notify
 
-            notify(self.site, state)
+            notify(self.project, state)
 
     def _ask_one(self, opened: GateOpened) -> bool:
         """Ask one gate; whether it was answered, here or elsewhere."""
@@ -309,7 +308,7 @@ class Session:
             channel="terminal",
         )
         try:
-            anyio.run(leave_message, self.store, self.site.roster, self.run, message)
+            anyio.run(send, self.store, self.project.roster, self.run, message)
         except InvalidInput as error:  # somebody else was faster: their answer counts
             say(str(error))
         return True

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from drumline.app.say import check_skip
+from drumline.app.inbox import check_skip
 from drumline.cli.options import json_option, resume_option, run_option, step_argument
-from drumline.cli.telling import Wish, tell
+from drumline.cli.sending import Request, send_request
 from drumline.ports.journal import Message
 
 
@@ -18,9 +18,9 @@ from drumline.ports.journal import Message
 @json_option
 def command(step: str, reason: str, run: str, drive_on: bool, as_json: bool) -> int:
     """Leave STEP out; steps that need it go on as if it were done."""
-    wish = Wish(
+    request = Request(
         message=Message(kind="skip", subject=step, comment=reason),
         check=lambda state, look: check_skip(state, step),
         done=f"{step} is skipped",
     )
-    return tell(wish, run, drive_on=drive_on, as_json=as_json)
+    return send_request(request, run, drive_on=drive_on, as_json=as_json)

@@ -13,7 +13,7 @@ from drumline.cli.output import print_json
 from drumline.cli.paging import page_lines, pager_option
 from drumline.views.board import board_segments
 from drumline.views.status import status_json
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 PLENTY = 10_000
 
@@ -24,9 +24,9 @@ PLENTY = 10_000
 @json_option
 def command(run: str, as_json: bool) -> None:
     """Show where RUN stands (the newest if not given)."""
-    site = open_site()
-    store = site.open_store(read_only=True)
-    snapshot = site.watcher(store, read_run(store, find_run(store, run))).look(time.time())
+    project = open_project()
+    store = project.open_store(read_only=True)
+    snapshot = project.watcher(store, read_run(store, find_run(store, run))).look(time.time())
     if as_json:
         print_json(status_json(snapshot))
         return

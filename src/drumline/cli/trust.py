@@ -17,7 +17,7 @@ from drumline.core.trust import Brought, distinct
 from drumline.errors import InvalidInput
 from drumline.processes.census import MARK
 from drumline.store.trustfile import ACCEPTED, LISTED, REFUSED, FileTrust
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 NEW = "new"
 FLOW_ENDINGS = (".yaml", ".yml")
@@ -37,42 +37,42 @@ def command(place: str, said: str | None, ids: Sequence[str], format: str, as_js
 
     With a plan or a flow those that it would execute, else those of the configuration and all that were met before.
     """
-    site = open_site()
-    trust = site.open_trust()
-    chosen = _choose(_gather(site, trust, place, format), ids)
+    project = open_project()
+    trust = project.open_trust()
+    chosen = _choose(_gather(project, trust, place, format), ids)
     if said is not None:
-        site.check_speaker()
+        project.check_speaker()
         _check_person()
         _say(trust, said, chosen)
     _show(trust, chosen, as_json=as_json)
     return 0
 
 
-def _gather(site: Site, trust: FileTrust, place: str, format: str) -> list[Brought]:
+def _gather(project: Project, trust: FileTrust, place: str, format: str) -> list[Brought]:
     """The commands in question, each once."""
-    sources = site.list_sources()
+    sources = project.list_sources()
     if not place:
         return distinct([*list_plan_commands(sources, ()), *(v.command for v in trust.read().values())])
     if place.endswith(FLOW_ENDINGS):
-        return _gather_flow(site, Path(place))
+        return _gather_flow(project, Path(place))
     try:
-        reading = site.open_plan(place, format).read()
+        reading = project.open_plan(place, format).read()
     except InvalidInput:
         if Path(place).suffix:
             raise
-        return _gather_flow(site, Path(place))
+        return _gather_flow(project, Path(place))
     here = [step for step in reading.plan.steps if not step.elsewhere]
     return list_plan_commands(sources, [*list_around(reading.plan), *here])
 
 
-def _gather_flow(site: Site, place: Path) -> list[Brought]:
+def _gather_flow(project: Project, place: Path) -> list[Brought]:
     from drumline.flowfiles.library import locate_flow, open_flow
     from drumline.wiring.flows import describe_surroundings, list_flows, open_library
 
-    library = open_library(site, site.state_dir)
-    around = describe_surroundings(site.repository.top, site.config)
-    flow, _ = open_flow(locate_flow(place, top=site.repository.top).absolute(), around=around)
-    return list_flow_commands(site.list_sources(), list_flows(library, flow))
+    library = open_library(project, project.state_dir)
+    around = describe_surroundings(project.repository.top, project.config)
+    flow, _ = open_flow(locate_flow(place, top=project.repository.top).absolute(), around=around)
+    return list_flow_commands(project.list_sources(), list_flows(library, flow))
 
 
 def _choose(found: list[Brought], ids: Sequence[str]) -> list[Brought]:

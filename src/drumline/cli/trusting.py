@@ -26,7 +26,7 @@ from drumline.errors import InvalidInput, NeedsPerson
 from drumline.protection import ASK, OFF
 from drumline.record import Record, replace
 from drumline.store.trustfile import LISTED, REFUSED, FileTrust, Verdict
-from drumline.wiring import Site
+from drumline.wiring import Project
 
 LABELS: Mapping[str, str] = MappingProxyType(
     {
@@ -54,13 +54,13 @@ class Offer(Record):
     place: str
 
 
-def ask_trust(site: Site, offer: Offer, *, as_json: bool = False) -> None:
+def ask_trust(project: Project, offer: Offer, *, as_json: bool = False) -> None:
     """Ask about commands that are new, or changed; NeedsPerson if they are refused or nobody can be asked."""
-    if site.settings.trust == OFF:
+    if project.settings.trust == OFF:
         return
     asks = is_terminal() and not as_json
-    trust = site.open_trust(asks=asks)
-    untrusted = [] if not asks and site.settings.trust != ASK else list(trust.find_untrusted(offer.brought))
+    trust = project.open_trust(asks=asks)
+    untrusted = [] if not asks and project.settings.trust != ASK else list(trust.find_untrusted(offer.brought))
     if asks and untrusted:
         _ask(trust, untrusted, offer.place)
         return
@@ -74,28 +74,28 @@ def ask_trust(site: Site, offer: Offer, *, as_json: bool = False) -> None:
         trust.remember(LISTED, new)
 
 
-def ask_flow_trust(site: Site, flows: Sequence[Flow], *, agent: str, model: str, as_json: bool) -> None:
+def ask_flow_trust(project: Project, flows: Sequence[Flow], *, agent: str, model: str, as_json: bool) -> None:
     """Ask about what walking these flows executes; the first is the one that is run."""
     brought, everything = (
-        list_flow_commands(site.list_sources(everything=each), flows, agent=agent, model=model)
+        list_flow_commands(project.list_sources(everything=each), flows, agent=agent, model=model)
         for each in (False, True)
     )
-    offer = Offer(brought=brought, everything=everything, place=site.name_path(Path(flows[0].path)))
-    ask_trust(site, offer, as_json=as_json)
+    offer = Offer(brought=brought, everything=everything, place=project.name_path(Path(flows[0].path)))
+    ask_trust(project, offer, as_json=as_json)
 
 
-def ask_walked_trust(site: Site, steps: Iterable[Step], *, as_json: bool) -> None:
+def ask_walked_trust(project: Project, steps: Iterable[Step], *, as_json: bool) -> None:
     """Refuse a run of these steps that walks a flow which is not there or broken; ask about what flows execute."""
-    names = sorted({name for step in steps if (name := step.flow or site.settings.flow)})
-    if not names and not (site.repository.top / CONFIG).with_name("flows").is_dir():
+    names = sorted({name for step in steps if (name := step.flow or project.settings.flow)})
+    if not names and not (project.repository.top / CONFIG).with_name("flows").is_dir():
         return
     from drumline.wiring.flows import open_walked_flows  # brings readers of flows
 
-    for flows in open_walked_flows(site, names):
-        ask_flow_trust(site, flows, agent="", model="", as_json=as_json)
+    for flows in open_walked_flows(project, names):
+        ask_flow_trust(project, flows, agent="", model="", as_json=as_json)
 
 
-def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
+def ask_again(project: Project, run: RunState, *, as_json: bool) -> None:
     """Ask about what came since a run began: the configuration, and its steps as their files are now.
 
     Flows are as they were, their scripts as they are now. Steps that nobody can be asked about here, or that were
@@ -105,41 +105,41 @@ def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
         from drumline.wiring.flows import list_flows, open_library
 
         agent = run.begun.agent
-        library = open_library(site, site.logs(run.id) / "flows", override=agent)
+        library = open_library(project, project.logs(run.id) / "flows", override=agent)
         flows = list_flows(library, library.recall(run.plan.path, run.begun.plan_digest))
-        ask_flow_trust(site, flows, agent=agent, model=run.model, as_json=as_json)
+        ask_flow_trust(project, flows, agent=agent, model=run.model, as_json=as_json)
         return
-    trust = site.open_trust(asks=is_terminal() and not as_json)
-    Vetting(trust=trust, base=site.repository.top).look(run)  # remembers what was answered at gates
+    trust = project.open_trust(asks=is_terminal() and not as_json)
+    Vetting(trust=trust, base=project.repository.top).look(run)  # remembers what was answered at gates
     begun = run.begun
-    pinned = replace(site.settings, agent=begun.agent, fallback=begun.fallback, setup=begun.setup)
+    pinned = replace(project.settings, agent=begun.agent, fallback=begun.fallback, setup=begun.setup)
     pinned = replace(pinned, provide=begun.provide, checks=begun.checks, kinds=begun.kinds)
-    sources = replace(site.list_sources(), settings=pinned)
+    sources = replace(project.list_sources(), settings=pinned)
     own = list_plan_commands(sources, ())
     known = trust.read()
-    edited = list_plan_commands(sources, _read_todo(site, run)) if trust.asks else []
+    edited = list_plan_commands(sources, _read_todo(project, run)) if trust.asks else []
     found = [*own, *(item for item in edited if item not in own and not _is_refused(known, item))]
-    ask_trust(site, Offer(brought=found, everything=found, place=begun.plan), as_json=as_json)
+    ask_trust(project, Offer(brought=found, everything=found, place=begun.plan), as_json=as_json)
 
 
-def _read_todo(site: Site, run: RunState) -> list[Step]:
+def _read_todo(project: Project, run: RunState) -> list[Step]:
     """The steps still to do, as their files are now; none if these cannot be read, which the driver tells."""
     try:
-        reading = site.plan_of(run).read()
+        reading = project.plan_of(run).read()
     except InvalidInput:
         return []
     todo = [*list_around(reading.plan), *list_todo(reading, run.begun.selection)]
     return [step for step in todo if not settled(run, step.id)]
 
 
-def open_trust(site: Site, *, as_json: bool, tell: Callable[[str], None] = say) -> FileTrust:
+def open_trust(project: Project, *, as_json: bool, tell: Callable[[str], None] = say) -> FileTrust:
     """What decides in mid-run: a person at this terminal is asked, else what is new is printed and executed."""
 
     def list_new(found: Sequence[Brought]) -> None:
         for item in found:
             tell(f"new command, not accepted by anybody: {describe(item)}")
 
-    return site.open_trust(asks=is_terminal() and not as_json, list_new=list_new)
+    return project.open_trust(asks=is_terminal() and not as_json, list_new=list_new)
 
 
 def describe(item: Brought, *, mark: str = "") -> str:

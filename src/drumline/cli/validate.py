@@ -27,13 +27,13 @@ from drumline.cli.retyping import choose_plan, name_plan
 from drumline.core.checkenv import tell_left_out
 from drumline.core.checklist import arrange_step, list_unbuilt
 from drumline.core.outlook import look_ahead, todo
+from drumline.core.parallelism import measure_parallelism, parallelism_json
 from drumline.core.plan import Reading
-from drumline.core.profile import profile, profile_json
 from drumline.planfiles.sidecar import SUFFIX
 from drumline.record import replace
 from drumline.views.cells import flatten
 from drumline.views.explain import explain
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 
 INVALID = 3
 
@@ -48,26 +48,28 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
     """Check PLAN (a path, a name in plans/, a ticket id or slug; the newest unfinished plan if not given) and show its
     shape.
     """
-    site = open_site()
-    plan = plan or choose_plan(site)
-    planfiles = site.open_plan(plan, format)
+    project = open_project()
+    plan = plan or choose_plan(project)
+    planfiles = project.open_plan(plan, format)
     reading = planfiles.read()
-    site = site.with_plan(reading.plan)
+    project = project.with_plan(reading.plan)
     if drift and not reading.errors:
-        found = find_drift(reading, planfiles.text, site.repository, _find_ground(site, reading))
+        found = find_drift(reading, planfiles.text, project.repository, _find_ground(project, reading))
         reading = replace(reading, problems=(*reading.problems, *found))
         if not found:
             say("no drift: the head has the paths and symbols that the steps still to do name")
     ok = not reading.errors and not (strict and reading.problems)
-    left_out = site.check_environment.left_out
+    left_out = project.check_environment.left_out
     if as_json:
         print_json(validation_json(reading, ok=ok) | {"left_out": {name: [*dirs] for name, dirs in left_out.items()}})
     else:
         show_problems(reading.problems)
-        proposals = [] if reading.errors else propose_checks(site, reading)
-        _show_shape(reading, site.settings.configured, ok=ok, named=name_plan(plan, format), proposes=bool(proposals))
-        _show_proposals(site, reading, proposals)
-        _show_unbuilt(site, reading)
+        proposals = [] if reading.errors else propose_checks(project, reading)
+        _show_shape(
+            reading, project.settings.configured, ok=ok, named=name_plan(plan, format), proposes=bool(proposals)
+        )
+        _show_proposals(project, reading, proposals)
+        _show_unbuilt(project, reading)
         if told := tell_left_out(left_out):
             say(f"note: {told}")
     return 0 if ok else INVALID
@@ -93,19 +95,19 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
             for step in steps
         ],
         "problems": [problem_json(p) for p in reading.problems],
-        "profile": {} if reading.errors else profile_json(profile(steps, reading.plan.format)),
+        "profile": {} if reading.errors else parallelism_json(measure_parallelism(steps, reading.plan.format)),
     }
 
 
-def _find_ground(site: Site, reading: Reading) -> Ground:
+def _find_ground(project: Project, reading: Reading) -> Ground:
     """What the plan is compared with: the commit of its first run, else the one at which its files were committed."""
-    head = site.repository.head_commit()
+    head = project.repository.head_commit()
     runs: list[RunBrief] = []
-    if site.has_store():
-        with closing(site.open_store(read_only=True)) as store:
+    if project.has_store():
+        with closing(project.open_store(read_only=True)) as store:
             runs = list_runs(store, plan=reading.plan.path)
     if not runs:
-        written = site.repository.last_change([path for path in reading.digests if not path.endswith(SUFFIX)])
+        written = project.repository.last_change([path for path in reading.digests if not path.endswith(SUFFIX)])
         if written is None:
             say("nothing is recorded of this plan yet: it has no run and is in no commit; only the head is looked at")
         else:
@@ -122,31 +124,31 @@ def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named:
         say(f"  next: fix the errors above, then: drumline validate {named}")
         return
     outlook = look_ahead(reading, configured)
-    print_lines(explain(reading, profile(reading.plan.steps, reading.plan.format), outlook))
+    print_lines(explain(reading, measure_parallelism(reading.plan.steps, reading.plan.format), outlook))
     if not ok:
         say(f"  next: fix the warnings above, then: drumline validate {named} --strict")
     elif outlook.left:
         say(f"  next: drumline {'checks' if outlook.unproved and proposes else 'run'} {named}")
 
 
-def _show_unbuilt(site: Site, reading: Reading) -> None:
+def _show_unbuilt(project: Project, reading: Reading) -> None:
     """The steps that only have to compile where no command builds."""
     steps = [] if reading.errors else todo(reading)
-    ids = [step.id for step in steps if list_unbuilt(step, arrange_step(step, site.settings.kinds).checks)]
+    ids = [step.id for step in steps if list_unbuilt(step, arrange_step(step, project.settings.kinds).checks)]
     if ids:
         say(f"note: {', '.join(ids)} only have to compile, and no command is named for that: nothing proves them")
         say("  name one: BUILD_CMD in the environment, or build in [commands] of .drumline/config.toml")
 
 
-def _show_proposals(site: Site, reading: Reading, proposals: Sequence[Proposal]) -> None:
+def _show_proposals(project: Project, reading: Reading, proposals: Sequence[Proposal]) -> None:
     """What could be configured: checks for steps that have none, and a setup command if none is set."""
     if reading.errors:
         return
     print_lines(list_proposals(proposals)[:MOST_SHOWN])
-    if site.settings.setup or site.settings.provide:
+    if project.settings.setup or project.settings.provide:
         return
-    detected = detect_at_head(site.repository)
-    found = (*detected.of(SETUP), *find_provided(site.repository, detected))
+    detected = detect_at_head(project.repository)
+    found = (*detected.of(SETUP), *find_provided(project.repository, detected))
     for each in found:
         click.echo(f"found for {each.kind}: {flatten(each.command)} (from {each.place})")
     if found:

@@ -8,7 +8,7 @@ import anyio
 import click
 
 from drumline.app.catalog import find_run
-from drumline.app.say import check_step
+from drumline.app.inbox import check_step
 from drumline.app.verify import Compared, Verification
 from drumline.cli.completing import complete_steps
 from drumline.cli.options import json_option, run_argument
@@ -21,7 +21,7 @@ from drumline.errors import StoreError
 from drumline.record import Record, asdict, replace
 from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import flatten
-from drumline.wiring import Site, open_site
+from drumline.wiring import Project, open_project
 from drumline.wiring.verifiers import open_verifier
 
 DIFFERS, NOT_ALL = 1, 2
@@ -57,9 +57,9 @@ def command(run: str, step: str, no_checks: bool, as_json: bool) -> int:
     every check again on the tree that landed. Ends with 1 at the first difference, and with 2 if something could not
     be compared here.
     """
-    site = open_site()
-    site.check_speaker()
-    with closing(site.open_store(read_only=True)) as store:
+    project = open_project()
+    project.check_speaker()
+    with closing(project.open_store(read_only=True)) as store:
         damage = store.find_damage()
         if damage:
             raise StoreError(f"the journal is damaged: {damage[0]}", hint="drumline doctor")
@@ -67,8 +67,8 @@ def command(run: str, step: str, no_checks: bool, as_json: bool) -> int:
         name = find_run(store, run)
         state = fold_run(RunState(id=name), [recorded.event for recorded in store.read(Stream(name))])
         only = check_step(state, step) if step else None
-        plain = Verification(store=store, run=state, repository=site.repository, logs=site.logs(state.id))
-        found = anyio.run(_verify, site, store, plain, only, (no_checks, as_json))
+        plain = Verification(store=store, run=state, repository=project.repository, logs=project.logs(state.id))
+        found = anyio.run(_verify, project, store, plain, only, (no_checks, as_json))
     if as_json:
         print_json(_spell(state, found))
     elif found.difference is None:
@@ -77,21 +77,21 @@ def command(run: str, step: str, no_checks: bool, as_json: bool) -> int:
 
 
 async def _verify(
-    site: Site, store: SqliteStore, plain: Verification, only: StepId | None, shape: tuple[bool, bool]
+    project: Project, store: SqliteStore, plain: Verification, only: StepId | None, shape: tuple[bool, bool]
 ) -> Found:
     no_checks, as_json = shape
     steps = plain.list_steps(only)
     if no_checks:
         return await _compare(plain, steps, as_json=as_json)
     # A run of another name: the one that is verified does not look driven meanwhile.
-    driver = site.roster.join(RunId(f"verify-{plain.run.id}"))
-    verifier = open_verifier(site, store, plain.run, driver)
+    driver = project.roster.join(RunId(f"verify-{plain.run.id}"))
+    verifier = open_verifier(project, store, plain.run, driver)
     try:
         return await _compare(replace(plain, run_again=verifier.run_again), steps, as_json=as_json)
     finally:
         with anyio.CancelScope(shield=True):
-            await verifier.kit.workspaces.drop_released()
-        site.roster.leave(driver)
+            await verifier.services.workspaces.drop_released()
+        project.roster.leave(driver)
 
 
 async def _compare(verification: Verification, steps: list[Landed], *, as_json: bool) -> Found:

@@ -12,7 +12,7 @@ from drumline.cli.output import print_json, say
 from drumline.cli.watching import Watch
 from drumline.views.states import EXIT_CODES, run_state
 from drumline.views.status import status_json
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 
 @click.command("wait")
@@ -21,10 +21,10 @@ from drumline.wiring import open_site
 @json_option
 def command(run: str, timeout: float | None, as_json: bool) -> int:
     """Wait until RUN (the newest if not given) has ended or waits for a person; exit as the run did."""
-    site = open_site()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    store = project.open_store(read_only=True)
     found = find_run(store, run)
-    watched = Watch(store=store, run=found, watcher=site.watcher(store, read_run(store, found)))
+    watched = Watch(store=store, run=found, watcher=project.watcher(store, read_run(store, found)))
     over = watched.follow(limit=timeout)
     snapshot = watched.watcher.look(time.time())
     if as_json:

@@ -13,7 +13,7 @@ from drumline.cli.output import print_json, print_lines, say
 from drumline.views.evidence import evidence_lines
 from drumline.views.places import split_place
 from drumline.views.why import why, why_json
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 
 @click.command("why")
@@ -25,12 +25,12 @@ def command(step: str, run: str, as_json: bool) -> None:
 
     In a run of a flow, STEP is a node (`implement`) or a visit (`implement#2`, `coder#1/implement`).
     """
-    site = open_site()
-    store = site.open_store(read_only=True)
+    project = open_project()
+    store = project.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
     name = find_step(state.plan, step) or step
     place = split_place(state, name) if name else None
-    found = why(site.watcher(store, state).look(time.time(), also=place[0] if place else None), name)
+    found = why(project.watcher(store, state).look(time.time(), also=place[0] if place else None), name)
     if as_json:
         print_json(why_json(state.id, found))
         return

@@ -14,7 +14,7 @@ from drumline.core.ids import FINAL, StepId
 from drumline.core.plan import Step
 from drumline.core.proof import Level, Proof, Reason, Require
 from drumline.core.state import Gate, RunState
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 
 
 def find_required(run: RunState, step: Step) -> Require:

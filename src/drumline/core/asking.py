@@ -12,7 +12,7 @@ from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
 from drumline.core.state import RunState
-from drumline.core.words import GateKind, PlanCause, StepEnd
+from drumline.core.vocabulary import GateKind, PlanCause, StepEnd
 from drumline.record import replace
 
 AUTOPILOT = "autopilot"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from drumline.core.routing import Candidate, find_rest, has_other
+from drumline.core.routing import Candidate, find_timer, has_other
 from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, consumes_fix, hands_over, waits
 from drumline.record import Record
 
@@ -31,7 +31,7 @@ class Attempts:
     """What became of the agents of one piece of work; only a fold changes it.
 
     `agent` was asked last, `session` is one that it can continue. `exhausted` are agents that cannot go on, with the
-    time from which they can where that is known. `crashes` and `waits` count failures in a row of this agent, `rests`
+    time from which they can where that is known. `crashes` and `waits` count failures in a row of this agent, `timers`
     how often in a row a quota was waited for; `until` is the time that is waited for. `cut_short` says how the last
     attempt ended, if something else than its work ended it.
     """
@@ -41,7 +41,7 @@ class Attempts:
     exhausted: dict[str, float | None] = field(default_factory=dict)
     crashes: int = 0
     waits: int = 0
-    rests: int = 0
+    timers: int = 0
     until: float | None = None
     cut_short: str = ""
 
@@ -60,7 +60,7 @@ class Attempts:
 
     def refresh(self) -> None:
         """An agent that could not continue is tried again, as often as at first."""
-        self.crashes = self.waits = self.rests = 0
+        self.crashes = self.waits = self.timers = 0
         self.exhausted, self.until = {}, None
 
     def conclude(self, ended: Ending) -> None:
@@ -72,14 +72,14 @@ class Attempts:
         told = failure is not None and not consumes_fix(failure)
         self.cut_short = (ended.message or RULES[failure].means) if failure and told else ""
         if failure is None or not hands_over(failure):
-            self.rests = 0
+            self.timers = 0
         if failure and not ended.ran_dry and self.gives_up(failure):
             self.exhausted[self.agent] = ended.resets_at
 
-    def rest(self, until: float) -> None:
+    def set_timer(self, until: float) -> None:
         """A quota is waited for."""
         self.until = until
-        self.rests += 1
+        self.timers += 1
 
     def gives_up(self, failure: Failure) -> bool:
         """Whether the agent that failed so cannot go on."""
@@ -102,7 +102,7 @@ class Again(Record):
     delay: float = 0.0
 
 
-class Rest(Record):
+class Timer(Record):
     """Nobody can go on before this time."""
 
     until: float
@@ -112,12 +112,12 @@ class Over(Record):
     """Nothing is left to try: what follows depends on the failure."""
 
 
-def follow_up(candidates: Sequence[Candidate], tried: Attempts, failure: Failure) -> Again | Rest | Over:
+def follow_up(candidates: Sequence[Candidate], tried: Attempts, failure: Failure) -> Again | Timer | Over:
     """What follows an attempt that failed so, and is concluded already."""
     gives_up = tried.gives_up(failure)
     if gives_up and has_other(candidates, tried):
         return Again()
     if waits(failure) and tried.waits <= len(WAITS):
         return Again(delay=WAITS[tried.waits - 1])
-    until = find_rest(candidates, tried) if gives_up else None
-    return Over() if until is None else Rest(until=until)
+    until = find_timer(candidates, tried) if gives_up else None
+    return Over() if until is None else Timer(until=until)

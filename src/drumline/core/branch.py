@@ -11,7 +11,7 @@ from drumline.core.events import GateOpened
 from drumline.core.gates import STOP
 from drumline.core.ids import Commit, GateId, StepId, Tree
 from drumline.core.state import RunState
-from drumline.core.words import GateKind, Resettled, RunEnd
+from drumline.core.vocabulary import GateKind, Resettled, RunEnd
 from drumline.record import Record
 
 RESTORE, KEEP = "restore", "keep"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from drumline.core.kinds import CONFIGURED, EVERYWHERE, Arranged, arrange, judges
 from drumline.core.plan import Check, Step
 from drumline.core.state import RunState
-from drumline.core.words import CheckKind, StepEnd
+from drumline.core.vocabulary import CheckKind, StepEnd
 from drumline.record import replace
 
 COMPILE_CHECK = "compile check only (no command is named for the kind build)"

@@ -17,7 +17,7 @@ from drumline.core.plan import Check, Marks, Plan, Status, Step
 from drumline.core.queue import Queue
 from drumline.core.runfold import survey
 from drumline.core.state import Gate, RunState
-from drumline.core.words import CheckKind, Mode
+from drumline.core.vocabulary import CheckKind, Mode
 from drumline.errors import StoreError
 from drumline.record import replace, to_plain
 

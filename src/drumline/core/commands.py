@@ -9,7 +9,7 @@ from drumline.core.events import GateOpened
 from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
 from drumline.core.proof import Against
-from drumline.core.words import DropCause, Resettled, RunEnd, StepEnd
+from drumline.core.vocabulary import DropCause, Resettled, RunEnd, StepEnd
 from drumline.record import Record, field
 
 

@@ -13,7 +13,7 @@ from drumline.core.ids import StepId
 from drumline.core.needs import satisfied
 from drumline.core.plan import Correction, Step
 from drumline.core.state import RunState
-from drumline.core.words import QUICK, PlanCause, StepEnd
+from drumline.core.vocabulary import QUICK, PlanCause, StepEnd
 
 MOST_HEALS = 2
 """How many corrective steps a step gets before it stays blocked."""

@@ -26,8 +26,8 @@ from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS, Status, Step
 from drumline.core.schedule import Horizon, Obstacle, Surroundings, list_run_walks, obstacle, ready, side_by_side
 from drumline.core.state import RunState
+from drumline.core.vocabulary import STUCK, GateKind, Hindrance, Mode, RunEnd, StepEnd
 from drumline.core.waves import count_waves, find_due_wave, find_stop, list_unasked
-from drumline.core.words import STUCK, GateKind, Hindrance, Mode, RunEnd, StepEnd
 
 UNFINISHED = "unfinished"
 """Stands where a blocked step has the class of its failure, if it walks a flow and the walk is not over."""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from drumline.core.flow.model import Json
 from drumline.core.ids import NO_STEP, StepId
 from drumline.core.plaintext import strip_controls
-from drumline.core.words import Settlement, Severity
+from drumline.core.vocabulary import Settlement, Severity
 from drumline.record import Record, replace
 
 MOST_FINDINGS = 50

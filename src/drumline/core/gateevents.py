@@ -5,7 +5,7 @@ from __future__ import annotations
 from drumline.core.event import Event
 from drumline.core.ids import NO_STEP, Commit, GateId, StepId
 from drumline.core.proof import Level, Reason
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.record import Record
 
 

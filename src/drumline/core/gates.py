@@ -13,7 +13,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
 from drumline.core.trust import Brought, digest_all
-from drumline.core.words import OF_AGENTS, STUCK, GateKind
+from drumline.core.vocabulary import OF_AGENTS, STUCK, GateKind
 from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
@@ -89,7 +89,7 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
 
 
 def _check_revision(opened: GateOpened, text: str, comment: str | None) -> None:
-    """Refuse nothing, a slip of the pen, and the wish for a change that is not named."""
+    """Refuse nothing, a slip of the pen, and the request for a change that is not named."""
     word = text.strip().casefold()
     near = [] if word in opened.options else get_close_matches(word, opened.options, n=1, cutoff=TYPO)
     if not word or near:

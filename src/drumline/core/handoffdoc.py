@@ -15,7 +15,7 @@ from drumline.core.plaintext import count_noun, strip_controls
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taskreport import DOWNSTREAM
-from drumline.core.words import Settlement, StepEnd
+from drumline.core.vocabulary import Settlement, StepEnd
 
 SECTIONS = (
     "Summary",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core.plan import Check
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.record import Record, replace
 
 ENVIRONMENT = "environment"

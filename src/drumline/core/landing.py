@@ -52,7 +52,7 @@ from drumline.core.rounds import explain_rejection
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.verdicts import NOTHING_DONE, UNTESTED, Judging, is_unchanged, judge_work
-from drumline.core.words import GateKind, OnConflict, StepEnd
+from drumline.core.vocabulary import GateKind, OnConflict, StepEnd
 
 MOST_NAMED = 5
 MAESTRO = "maestro"

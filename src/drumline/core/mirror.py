@@ -12,8 +12,8 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status, Step, wait_for
 from drumline.core.schedule import assignee, was_waiting
 from drumline.core.state import RunState
+from drumline.core.vocabulary import StepEnd
 from drumline.core.waves import list_verified
-from drumline.core.words import StepEnd
 from drumline.record import Record
 
 _FINAL: Mapping[str, Status] = {

@@ -11,7 +11,7 @@ from drumline.core import gates
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.state import RunState
-from drumline.core.words import PASSING, PlanCause, StepEnd
+from drumline.core.vocabulary import PASSING, PlanCause, StepEnd
 
 STUCK = frozenset({Status.CLAIMED, Status.BLOCKED, Status.FAILED})
 """What the plan says of a step that somebody has begun and not finished."""

@@ -13,7 +13,7 @@ from drumline.core.routing import Candidate, list_workers
 from drumline.core.runwalks import list_proved
 from drumline.core.state import RunState
 from drumline.core.trust import find_spec
-from drumline.core.words import FULL, Mutants
+from drumline.core.vocabulary import FULL, Mutants
 from drumline.record import Record, replace
 
 REPORTING = ("maestro", "phased")

@@ -24,7 +24,7 @@ from drumline.core.rounds import explain_rejection
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.strays import MOST_NAMED, NOTHING, Foreign, Strayed, tell_strayed
-from drumline.core.words import GateKind, Ownership, StepEnd
+from drumline.core.vocabulary import GateKind, Ownership, StepEnd
 from drumline.record import Record, replace
 
 _WRITTEN = (

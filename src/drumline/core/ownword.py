@@ -15,7 +15,7 @@ from drumline.core.examination import Verdict
 from drumline.core.orders import Orders
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import GateKind, StepEnd
+from drumline.core.vocabulary import GateKind, StepEnd
 
 NOT_DONE = "the agent itself reports that the work is not done"
 STUCK = "the agent reports that it is blocked"

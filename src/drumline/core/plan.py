@@ -7,7 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.record import Record, field, force_setattr, replace
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from drumline.core.event import Event
 from drumline.core.ids import NO_GATE, NO_STEP, GateId, StepId
 from drumline.core.plan import Check, Correction, Marks, Step
-from drumline.core.words import DocumentKind, PlanCause
+from drumline.core.vocabulary import DocumentKind, PlanCause
 from drumline.record import field
 
 

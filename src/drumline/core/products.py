@@ -168,7 +168,7 @@ def sort_present(earlier: Mapping[str, str], now: Mapping[str, str], known: Mapp
 
     What an attempt left in the same worktree is not the command's; what that made when it ran before (`known`) is.
     """
-    made = {path: stamp for path, stamp in now.items() if earlier.get(path) != stamp}
+    made = {path: fingerprint for path, fingerprint in now.items() if earlier.get(path) != fingerprint}
     return {path: made.get(path, known.get(path, "")) for path in now if path in made or path in known}
 
 

@@ -11,7 +11,7 @@ from enum import Enum
 
 from drumline.core import events as ev
 from drumline.core.ids import Commit, StepId, Tree
-from drumline.core.words import DropCause
+from drumline.core.vocabulary import DropCause
 from drumline.record import Record, field, replace
 
 FIRST_WINDOW = 8

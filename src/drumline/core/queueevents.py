@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drumline.core.event import Event
 from drumline.core.ids import Commit, StepId, Tree
-from drumline.core.words import DropCause
+from drumline.core.vocabulary import DropCause
 
 
 class TicketTaken(Event):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from drumline.core.event import Event
 from drumline.core.findings import Finding
 from drumline.core.ids import NO_TREE, Tree
-from drumline.core.words import Settlement
+from drumline.core.vocabulary import Settlement
 
 
 class WorkReviewed(Event):

@@ -15,7 +15,7 @@ from drumline.core.ids import StepId
 from drumline.core.plaintext import count_noun
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import QUICK, Review, Settlement, Severity
+from drumline.core.vocabulary import QUICK, Review, Settlement, Severity
 
 MOST_REVIEWS = 2
 """How often findings go back to the agent before a person is asked."""

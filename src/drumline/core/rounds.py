@@ -11,7 +11,7 @@ from drumline.core.plan import Step
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 
 
 def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:

@@ -19,11 +19,11 @@ STRONGER_FROM = 2
 """Which fix is the first that a stronger model does."""
 BACKOFF = (2.0, 4.0, 8.0)
 """Seconds before each further try of an agent that is refused and does not say for how long."""
-LEAST_REST = 10.0
+SHORTEST_TIMER = 10.0
 """Seconds that an agent out of quota is left alone at least if it names a time, which may be over already."""
-LONG_REST = 1800.0
+LONG_TIMER = 1800.0
 """Seconds that an agent is left alone which was refused again and again."""
-MOST_RESTS = 10
+MOST_TIMERS = 10
 """How often in a row a step may wait for quotas without any work being done in between."""
 
 
@@ -51,7 +51,7 @@ class Tried(Protocol):
         ...
 
     @property
-    def rests(self) -> int:
+    def timers(self) -> int:
         """How often in a row a quota was waited for."""
         ...
 
@@ -97,22 +97,22 @@ def has_other(candidates: Sequence[Candidate], state: Tried) -> bool:
     return any(candidate.name not in state.exhausted for candidate in candidates)
 
 
-def find_rest(candidates: Sequence[Candidate], state: Tried) -> float | None:
+def find_timer(candidates: Sequence[Candidate], state: Tried) -> float | None:
     """When the first of the exhausted agents is there again; None if none is, or if it was waited for in vain."""
-    if state.rests >= MOST_RESTS:
+    if state.timers >= MOST_TIMERS:
         return None
     times = (state.exhausted.get(candidate.name) for candidate in candidates)
     return min((time for time in times if time is not None), default=None)
 
 
-def plan_rest(resets_at: float | None, *, rests: int, now: float) -> float:
+def plan_timer(resets_at: float | None, *, timers: int, now: float) -> float:
     """When an agent out of quota is asked again, if it rested so often in a row already.
 
     The time it names counts, unless that is too near; without one it is 2 s, then 4 s and 8 s. One that is refused
     again after that is left alone for so long that the run parks.
     """
-    named = now + BACKOFF[min(rests, len(BACKOFF) - 1)] if resets_at is None else max(resets_at, now + LEAST_REST)
-    return named if rests < len(BACKOFF) else max(named, now + LONG_REST)
+    named = now + BACKOFF[min(timers, len(BACKOFF) - 1)] if resets_at is None else max(resets_at, now + SHORTEST_TIMER)
+    return named if timers < len(BACKOFF) else max(named, now + LONG_TIMER)
 
 
 def raise_tier(tier: str, *, fix: int) -> str:

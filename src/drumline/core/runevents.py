@@ -12,7 +12,7 @@ from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
 from drumline.core.tally import Tally
-from drumline.core.words import Mode, Mutants, OnConflict, Ownership, Resettled, Review, RunEnd, StepEnd
+from drumline.core.vocabulary import Mode, Mutants, OnConflict, Ownership, Resettled, Review, RunEnd, StepEnd
 from drumline.record import field
 
 

@@ -16,7 +16,7 @@ from drumline.core.plan import RUN_WALKS, Marks, Plan, Status, Step
 from drumline.core.queue import KINDS, fold_queue
 from drumline.core.runlife import check_event
 from drumline.core.state import Gate, RunState
-from drumline.core.words import STUCK, GateKind, Mode, PlanCause, RunEnd
+from drumline.core.vocabulary import STUCK, GateKind, Mode, PlanCause, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import replace
 

@@ -14,7 +14,7 @@ from drumline.core.heldout import name_held_out
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.state import RunState
-from drumline.core.words import PASSING, StepEnd
+from drumline.core.vocabulary import PASSING, StepEnd
 
 
 def list_begun(run: RunState) -> list[Step]:

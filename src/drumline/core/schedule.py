@@ -22,8 +22,8 @@ from drumline.core.routing import list_workers, spell_agent
 from drumline.core.runwalks import find_unready, is_cleared, list_open
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
+from drumline.core.vocabulary import PASSING, GateKind, Hindrance, Mode, StepEnd
 from drumline.core.waves import find_barrier, find_open_wave
-from drumline.core.words import PASSING, GateKind, Hindrance, Mode, StepEnd
 from drumline.record import Record, field
 
 JOBS = "jobs"

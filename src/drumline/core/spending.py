@@ -11,7 +11,7 @@ from drumline.core import gates
 from drumline.core.events import UsageCounted
 from drumline.core.ids import StepId
 from drumline.core.state import Gate, RunState
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.record import Record
 
 COST = "cost_usd"
@@ -22,8 +22,8 @@ REPLAYED = "replayed"
 Usage = Mapping[str, float]
 
 
-class Leave(Record):
-    """What a person said about further spending, and what was spent by then; old journals do not tell."""
+class SpendingPermission(Record):
+    """A person's permission for further spending, or refusal, and what was spent by then; old journals do not tell."""
 
     choice: str
     spent: float | None = None
@@ -71,7 +71,7 @@ def sum_agents(run: RunState) -> dict[str, dict[str, float]]:
 def count_left(run: RunState, step: StepId, own: Iterable[Usage]) -> float | None:
     """Dollars that may still be spent; None without a budget. `own` is the step's count, newer than the run's."""
     budget = run.begun.budget
-    return None if budget is None else count_allowed(budget, list_leaves(run)) - count_spent(run, step, own)
+    return None if budget is None else count_allowed(budget, list_permissions(run)) - count_spent(run, step, own)
 
 
 def count_spent(run: RunState, step: StepId, own: Iterable[Usage]) -> float:
@@ -80,7 +80,7 @@ def count_spent(run: RunState, step: StepId, own: Iterable[Usage]) -> float:
     return others.get(COST, 0.0) + add_up(own).get(COST, 0.0)
 
 
-def count_allowed(budget: float, leaves: Iterable[Leave]) -> float:
+def count_allowed(budget: float, leaves: Iterable[SpendingPermission]) -> float:
     """Dollars that may be spent in all: the budget once, and after each yes once more than what was spent by then."""
     allowed = budget
     for leave in leaves:
@@ -91,18 +91,22 @@ def count_allowed(budget: float, leaves: Iterable[Leave]) -> float:
 
 def is_refused(run: RunState) -> bool:
     """Whether a person said that no more money may be spent, and has not tried a step again since."""
-    return any(leave.choice == gates.NO for leave in list_leaves(run))
+    return any(leave.choice == gates.NO for leave in list_permissions(run))
 
 
 def count_asked(run: RunState) -> int:
     """How many questions about the budget were answered."""
-    return len(list_leaves(run))
+    return len(list_permissions(run))
 
 
-def list_leaves(run: RunState) -> list[Leave]:
+def list_permissions(run: RunState) -> list[SpendingPermission]:
     """What was answered to the questions about the budget, oldest first."""
     asked = (gate for gate in run.gates.values() if gate.opened.kind is GateKind.BUDGET)
-    return [Leave(choice=gate.answer.choice, spent=_spent_by(gate)) for gate in asked if gate.answer is not None]
+    return [
+        SpendingPermission(choice=gate.answer.choice, spent=_spent_by(gate))
+        for gate in asked
+        if gate.answer is not None
+    ]
 
 
 def _spent_by(gate: Gate) -> float | None:

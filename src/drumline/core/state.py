@@ -15,7 +15,7 @@ from drumline.core.ids import Commit, GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Step, find_run_walk
 from drumline.core.queue import Queue
 from drumline.core.runlife import RunPhase
-from drumline.core.words import STUCK, Mode
+from drumline.core.vocabulary import STUCK, Mode
 from drumline.errors import NotAllowed
 
 _FIRST = (RunPhase.NEW, RunPhase.BEGUN)

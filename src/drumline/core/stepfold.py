@@ -50,7 +50,7 @@ def _claimed(state: StepState, event: ev.StepClaimed, _: Phase) -> None:
 def _released(state: StepState, event: ev.StepReleased, _: Phase) -> None:
     state.driver = NO_DRIVER
     if event.until is not None:
-        state.rest(event.until)
+        state.set_timer(event.until)
 
 
 def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None:
@@ -85,7 +85,7 @@ def _begin_round(state: StepState, number: int) -> None:
 
 def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
-    state.fixes = state.waits = state.crashes = state.rests = state.integrations = state.timeouts = state.reviews = 0
+    state.fixes = state.waits = state.crashes = state.timers = state.integrations = state.timeouts = state.reviews = 0
     state.warned = state.doubted = state.overstepped = False
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from drumline.core import gates, spending
 from drumline.core.asking import ask
-from drumline.core.attempts import Again, Rest, follow_up
+from drumline.core.attempts import Again, Timer, follow_up
 from drumline.core.blocked import Reply
 from drumline.core.checkfailure import CheckFailure
 from drumline.core.commands import (
@@ -42,7 +42,7 @@ from drumline.core.stepstate import StepState
 from drumline.core.taskreport import ASK, MISSING
 from drumline.core.taxonomy import MOST_KILLS, MOST_TIMEOUTS, RULES, Failure, Reaction
 from drumline.core.verdicts import UNTESTED, find_approval
-from drumline.core.words import OF_AGENTS, GateKind, StepEnd
+from drumline.core.vocabulary import OF_AGENTS, GateKind, StepEnd
 from drumline.record import replace
 
 NODE = "implement"
@@ -130,7 +130,7 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
         tier=raise_tier(chosen.tier, fix=0 if revises else state.fixes + fixing),
         agent=chosen.name,
         delay=delay,
-        comment=_wish(run, orders.step),
+        comment=_request(run, orders.step),
         session=state.session if chosen.name == state.agent else "",
         answers=_answers(run, orders.step),
         lessons=_recall(run, state) if fixing else {},
@@ -178,7 +178,7 @@ def _answers(run: RunState, step: Step) -> tuple[Reply, ...]:
     return tuple(reply for gate in asked if (reply := gate.reply) is not None)
 
 
-def _wish(run: RunState, step: Step) -> str:
+def _request(run: RunState, step: Step) -> str:
     """The change a person asked for last; it holds for every further attempt, also after one that was lost."""
     kinds = (GateKind.APPROVE, GateKind.UNCHANGED, GateKind.DENIED)
     asked = [g.answer for g in run.gates.values() if g.opened.kind in kinds and g.opened.step == step.id]
@@ -202,7 +202,7 @@ def _after_failure(orders: Orders, state: StepState, run: RunState, last: Attemp
     match follow_up(orders.agents, state, failure):
         case Again(delay=delay):
             return _attempt(orders, state, run, delay=delay)
-        case Rest(until=until):
+        case Timer(until=until):
             return Defer(until=until, reason=f"{RULES[failure].means}: {last.message}")
         case _:
             return _without_other(orders, state, run, last)

@@ -23,7 +23,7 @@ from drumline.core.roles import only_reads
 from drumline.core.rounds import explain_rejection, find_answer
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import GateKind, Mutants, StepEnd
+from drumline.core.vocabulary import GateKind, Mutants, StepEnd
 
 UNTESTED = "tests are part of this step, and none was added or changed"
 MOST_INTEGRATIONS = 2

@@ -8,7 +8,7 @@ from drumline.core.ids import Commit, GateId, StepId
 from drumline.core.needs import satisfied, settled
 from drumline.core.plan import Step
 from drumline.core.state import Gate, RunState
-from drumline.core.words import STUCK, GateKind, StepEnd
+from drumline.core.vocabulary import STUCK, GateKind, StepEnd
 
 
 def find_barrier(run: RunState) -> int | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from drumline.core.taxonomy import Failure
-from drumline.engine.kit import OpenAgent, Price, Worker
 from drumline.engine.metering import Keep, Meter, add_price
+from drumline.engine.services import OpenAgent, Price, Worker
 from drumline.errors import InvalidInput
 from drumline.isolation.happenings import keep_happenings
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome

@@ -13,7 +13,7 @@ from drumline.core.branch import Branch, landings
 from drumline.core.commands import Adopt, SettleBranch
 from drumline.core.proof import Level, Reason
 from drumline.core.state import RunState
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.engine.kills import repeat_killed
 from drumline.ports.clock import Clock
 from drumline.ports.workspaces import Workspaces

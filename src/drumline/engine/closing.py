@@ -26,8 +26,8 @@ async def close_open(work: StepWork, state: StepState, owner: DriverId, recover:
     lost = recover(state, owner)
     if not lost or state.phase is not Phase.LANDING or state.candidate is None:
         return lost
-    find = partial(work.kit.workspaces.find_landing, work.orders.step.id, state.candidate)
-    landing = await repeat_killed(find, work.kit.clock)
+    find = partial(work.services.workspaces.find_landing, work.orders.step.id, state.candidate)
+    landing = await repeat_killed(find, work.services.clock)
     if landing is None or landing.commit is None or landing.tree is None:
         return lost
     return [ev.StepLanded(commit=landing.commit, tree=landing.tree, adopted=True)]
@@ -35,7 +35,7 @@ async def close_open(work: StepWork, state: StepState, owner: DriverId, recover:
 
 async def adopt_changes(work: StepWork, state: StepState) -> list[ev.Event]:
     """What to record about files that a person changed in the workspace: no proof is about that yet."""
-    step, workspaces = work.orders.step.id, work.kit.workspaces
+    step, workspaces = work.orders.step.id, work.services.workspaces
     if state.phase is not Phase.WORKED or state.base is None or not workspaces.path(step).exists():
         return []
     found = await read_work(workspaces, step, base=state.base)
@@ -54,7 +54,7 @@ def tell_moved(step: StepId, state: StepState, events: Sequence[ev.Event]) -> li
 
 async def restore_workspace(work: StepWork, state: StepState, token: Token) -> None:
     """Bring the workspace to the tree the journal knows; keep by ref what an interrupted attempt left in it."""
-    step, workspaces = work.orders.step.id, work.kit.workspaces
+    step, workspaces = work.orders.step.id, work.services.workspaces
     if state.phase not in (Phase.PREPARED, Phase.WORKED) or state.tree is None or state.base is None:
         return
     if workspaces.path(step).exists():

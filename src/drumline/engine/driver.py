@@ -1,6 +1,6 @@
 """The local driver: one of possibly several processes that drive the same run, of a plan or of a flow.
 
-Each round it reads what is new, folds in what people said, notices edits of the plan, takes over from the dead, brings
+Each turn it reads what is new, folds in what people said, notices edits of the plan, takes over from the dead, brings
 files up to date, and carries out what the core decides. It polls one number of the store while idle.
 """
 
@@ -23,15 +23,15 @@ from drumline.core.runfold import fold_run
 from drumline.core.runlife import check_events
 from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState
-from drumline.core.words import Mode, RunEnd
+from drumline.core.vocabulary import Mode, RunEnd
 from drumline.engine.branchwatch import record_adoption
 from drumline.engine.figures import complete
 from drumline.engine.finishing import write_closed, write_healed
 from drumline.engine.flow.walk import FlowWalk
-from drumline.engine.kit import Observer
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import calls_back, outcome_of
 from drumline.engine.refusals import explain_stuck, find_sole, telling_refusals
+from drumline.engine.services import Observer
 from drumline.engine.tidying import CLOSING
 from drumline.engine.trials import Afterwards, Trials
 from drumline.engine.upkeep import Upkeep
@@ -97,7 +97,7 @@ class Driver:
 
     def _is_called_back(self) -> bool:
         """Whether something was said that no driver has folded in; what waits for another's claim is for that one."""
-        claimed = {*self._store.held(self.run_id)}
+        claimed = {*self._store.list_claims(self.run_id)}
         unread = self._store.unread(self.run_id)
         return any(calls_back(self.run, message, claimed) for _, message in unread)
 
@@ -116,7 +116,7 @@ class Driver:
                 await self._mirror_all()
                 return
             try:
-                busy = await self._round(tasks)
+                busy = await self._take_turn(tasks)
                 if await self._is_over():
                     return
             except Conflict:
@@ -136,8 +136,8 @@ class Driver:
             await self._append([ev.RunResumed(driver=self._me)], any_version=True)
         return False
 
-    async def _round(self, tasks: TaskGroup) -> bool:
-        """One round; whether something was done that calls for another at once."""
+    async def _take_turn(self, tasks: TaskGroup) -> bool:
+        """One turn; whether something was done that calls for another at once."""
         claimed = frozenset(await self._live_claims())
         if await self._settle_inbox():
             return True
@@ -181,8 +181,8 @@ class Driver:
             walk.stir()
 
     def _take_up(self) -> Sequence[Recorded]:
-        """Begin from the run's checkpoint; formats that keep books want to hear the whole history."""
-        loaded = load_run(self._store, self.run_id, whole=self.upkeep.keeps_books)
+        """Begin from the run's checkpoint; formats that report progress need the whole history."""
+        loaded = load_run(self._store, self.run_id, whole=self.upkeep.reports_progress)
         self.run, self._seen, self._checked = loaded.state, loaded.seq, loaded.checked
         return loaded.recorded
 
@@ -191,7 +191,7 @@ class Driver:
 
     async def _live_claims(self) -> list[StepId]:
         """Steps held by drivers that can act; the claims of dead and frozen ones are freed on the way."""
-        held = self._store.held(self.run_id)
+        held = self._store.list_claims(self.run_id)
         gone: dict[DriverId, bool] = {}
         live: list[StepId] = []
         for step, claim in held.items():
@@ -227,7 +227,7 @@ class Driver:
     # --- what people said and wrote -----------------------------------------------------------------------------
 
     async def _settle_inbox(self) -> bool:
-        claimed = {*self._store.held(self.run_id)}
+        claimed = {*self._store.list_claims(self.run_id)}
         for number, message in self._store.unread(self.run_id):
             events = outcome_of(self.run, message, claimed)
             if events is None:
@@ -245,7 +245,7 @@ class Driver:
             self._stir()
 
     async def _watch(self) -> bool:
-        events = self.upkeep.watch(self.run, self._store.held(self.run_id))
+        events = self.upkeep.watch(self.run, self._store.list_claims(self.run_id))
         if not events:
             return False
         await self._append(list(events))
@@ -253,7 +253,7 @@ class Driver:
 
     async def _mirror_all(self) -> None:
         async with contextlib.aclosing(
-            self.upkeep.mirror(self.run, self._store.held(self.run_id), self._walks)
+            self.upkeep.mirror(self.run, self._store.list_claims(self.run_id), self._walks)
         ) as written:
             async for event in written:
                 await self._append([event], any_version=True)
@@ -318,7 +318,7 @@ class Driver:
     async def _claim(self, step: StepId, tasks: TaskGroup, around: Surroundings) -> bool:
         """Take a step in the store, then in its file; somebody else's mark in the file wins."""
         definition = self.run.define(step)
-        done = frozenset(self._store.held(self.run_id)) & self.run.finished.keys()
+        done = frozenset(self._store.list_claims(self.run_id)) & self.run.finished.keys()
         at_most = 1 + len(done) if self.run.mode is Mode.SEQUENTIAL else None
         seen = around.claimed | frozenset(self._walks) | done if is_guarded(self.run, definition) else None
         token = self._store.take(self.run_id, step, self._me, at_most=at_most, seen=seen)

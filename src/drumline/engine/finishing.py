@@ -24,7 +24,7 @@ from drumline.core.proof import Colour, Facts, Proof, settle
 from drumline.core.roles import only_reads
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import DocumentKind, GateKind, StepEnd
+from drumline.core.vocabulary import DocumentKind, GateKind, StepEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.products import Missing, find_links_out, find_missing, spell_path
@@ -91,7 +91,7 @@ def add_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) -> 
     """The end of a step, with its handoff where it is done and the plan's files have a place for one."""
     step = work.orders.step
     wanted = work.orders.lands and work.run.plan.format in FILED and finished.state is StepEnd.DONE
-    place = work.kit.planfiles.place(DocumentKind.HANDOFF, step) if wanted else ""
+    place = work.services.planfiles.place(DocumentKind.HANDOFF, step) if wanted else ""
     if not place:
         return [finished]
     text = write_handoff(work.run, work.orders, state, finished)

@@ -11,23 +11,23 @@ from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.prompt import Header
 from drumline.core.state import RunState
 from drumline.core.taskreport import DOWNSTREAM
-from drumline.core.words import DocumentKind, Mode, StepEnd
-from drumline.engine.kit import Kit
+from drumline.core.vocabulary import DocumentKind, Mode, StepEnd
+from drumline.engine.services import Services
 from drumline.errors import DrumlineError
 from drumline.record import replace
 
 
-def list_handoffs(kit: Kit, run: RunState, step: Step) -> tuple[Handoff, ...]:
+def list_handoffs(services: Services, run: RunState, step: Step) -> tuple[Handoff, ...]:
     """What is known of each step that this one needs, in the order of its needs."""
-    return tuple(_collect(kit, run, run.plan.by_id[need]) for need in step.needs if need in run.plan.by_id)
+    return tuple(_collect(services, run, run.plan.by_id[need]) for need in step.needs if need in run.plan.by_id)
 
 
-def _collect(kit: Kit, run: RunState, step: Step) -> Handoff:
+def _collect(services: Services, run: RunState, step: Step) -> Handoff:
     document = ""
     with suppress(DrumlineError, OSError):
-        document = kit.planfiles.read_document(DocumentKind.HANDOFF, step)
-    ours = kit.planfiles.place(DocumentKind.HANDOFF, step) in run.documents
-    said = _find_last_words(kit, run, step.id) if ours or not document else ""
+        document = services.planfiles.read_document(DocumentKind.HANDOFF, step)
+    ours = services.planfiles.place(DocumentKind.HANDOFF, step) in run.documents
+    said = _find_last_words(services, run, step.id) if ours or not document else ""
     found = Handoff(step=step.id, title=step.title, words=said or document, claimed=bool(said))
     finished = run.finished.get(step.id)
     if finished is None or finished.commit is None:
@@ -35,12 +35,12 @@ def _collect(kit: Kit, run: RunState, step: Step) -> Handoff:
     return replace(found, commit=finished.commit, files=finished.files)
 
 
-def _find_last_words(kit: Kit, run: RunState, step: StepId) -> str:
+def _find_last_words(services: Services, run: RunState, step: StepId) -> str:
     """What the agent said at the end whose work landed."""
     finished = run.finished.get(step)
     if finished is None or finished.state is not StepEnd.DONE:
         return ""
-    said = [entry.event for entry in kit.store.read(Stream(run.id, step), kinds=(ev.AttemptEnded.__name__,))]
+    said = [entry.event for entry in services.store.read(Stream(run.id, step), kinds=(ev.AttemptEnded.__name__,))]
     last = next((one for one in reversed(said) if isinstance(one, ev.AttemptEnded) and not one.failure), None)
     return (last.report.get(DOWNSTREAM) or last.message) if last else ""
 

@@ -44,7 +44,7 @@ class LandingLine:
         queue = self._queue
         for event in self._said:
             queue = fold_queue(queue, event)
-        claimed = frozenset(self.store.held(self.run.id)) if queue.tickets else None
+        claimed = frozenset(self.store.list_claims(self.run.id)) if queue.tickets else None
         return Line(queue=queue, claimed=claimed)
 
     def say(self, events: Sequence[Event]) -> None:

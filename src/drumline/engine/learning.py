@@ -14,7 +14,7 @@ from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import RUN_WALKS
 from drumline.core.state import RunState
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.ports.clock import Clock
 from drumline.ports.lessons import Change, FixRow, Lessons, RunRow
 from drumline.walltimes import write_iso

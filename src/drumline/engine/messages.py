@@ -12,10 +12,10 @@ from drumline.core.gates import check_reply, read_items, read_reply
 from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS
-from drumline.core.roundwish import read_round
+from drumline.core.retryrequest import read_round
 from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
-from drumline.core.words import STUCK, GateKind, Mode, StepEnd
+from drumline.core.vocabulary import STUCK, GateKind, Mode, StepEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -39,7 +39,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [ev.ModeChanged(mode=Mode(message.value))]
         case "retry" if not run.lands:
             return None if is_open(run, FLOW) else []  # which visits wait is known to the walk only
-        case "retry" if _is_known(run, step) and (step not in run.working or _rests(run, step, claimed)):
+        case "retry" if _is_known(run, step) and (step not in run.working or _waits_for_quota(run, step, claimed)):
             reopened = ev.StepReopened(step=step, reason=message.comment, by=message.by)
             return [] if _landed(run, step) else [read_round(message.value, reopened)]
         case "skip" if step in run.plan.by_id and not settled(run, step):
@@ -120,7 +120,7 @@ def _is_known(run: RunState, step: StepId) -> bool:
     return step in run.plan.by_id or (step in RUN_WALKS and run.has_begun(step))
 
 
-def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:
+def _waits_for_quota(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:
     """Whether the step waits for a quota, and nobody has taken it up again."""
     return step in run.deferred and step not in claimed
 

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from drumline.core.spending import COST
-from drumline.engine.kit import Price
+from drumline.engine.services import Price
 from drumline.errors import Conflict, StaleToken
 from drumline.ports.agents import Happening
 

@@ -17,13 +17,13 @@ from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Marks, Problem, Status, Step
 from drumline.core.schedule import Surroundings, assignee
 from drumline.core.state import RunState
-from drumline.core.words import StepEnd
+from drumline.core.vocabulary import StepEnd
 from drumline.engine.figures import complete
-from drumline.engine.kit import Kit
 from drumline.engine.refusals import explain_refusal
+from drumline.engine.services import Services
 from drumline.errors import InvalidInput, NotNow
 from drumline.ports.journal import Addition
-from drumline.ports.planfiles import Account
+from drumline.ports.planfiles import ProgressReport
 from drumline.record import Record, field, replace
 from drumline.walltimes import parse_iso, write_iso
 
@@ -37,7 +37,7 @@ RENEWALS = 4
 class Outbox(Record):
     """Writes marks; the caller records the event it returns. What is refused is reported once and tried again."""
 
-    kit: Kit
+    services: Services
     tell: Callable[[Sequence[Problem]], None] = lambda problems: None
     _told: set[str] = field(default_factory=set)
     _over: dict[StepId, tuple[Step, StepFinished, PlanMirrored]] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Outbox(Record):
 
     async def claim(self, run: RunState, step: Step, *, replacing: Marks) -> PlanMirrored | None:
         """Mark a step as ours in place of the given marks; None if others stand there by now."""
-        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=write_iso(self.kit.clock.now()))
+        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=write_iso(self.services.clock.now()))
         return await self._write(step, Wanted(marks=marks), replacing=replacing)
 
     async def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
@@ -69,7 +69,7 @@ class Outbox(Record):
 
     async def deliver(self, run: RunState, wanted: DocumentWritten) -> FileWritten | None:
         """Put a document in its place; None if that cannot be for now, or if somebody else's stands there."""
-        put = partial(self.kit.planfiles.put, wanted.path, wanted.text, before=run.documents.get(wanted.path, ""))
+        put = partial(self.services.planfiles.put, wanted.path, wanted.text, before=run.documents.get(wanted.path, ""))
         try:
             if await anyio.to_thread.run_sync(put):
                 return FileWritten(step=wanted.step, path=wanted.path, digest=wanted.digest)
@@ -82,10 +82,10 @@ class Outbox(Record):
             self.complain(error)
         return None
 
-    async def account(self, account: Account) -> None:
-        """Bring the plan's books up to date; what is unreadable or refused for now is booked with the next change."""
+    async def report_progress(self, progress: ProgressReport) -> None:
+        """Bring the plan's progress report up to date; what is refused for now follows with the next change."""
         try:
-            await anyio.to_thread.run_sync(self.kit.planfiles.account, account)
+            await anyio.to_thread.run_sync(self.services.planfiles.report_progress, progress)
         except InvalidInput:
             return
         except OSError as error:
@@ -140,22 +140,22 @@ class Outbox(Record):
     def _marks(self, step: Step) -> Marks | None:
         """The marks in the file; None while a person's edit has made it unreadable, or removed it."""
         try:
-            return self.kit.planfiles.marks(step)
+            return self.services.planfiles.marks(step)
         except InvalidInput:
             return None
 
     def _claimed_at(self, run: RunState, step: StepId) -> str:
         """The time to show for a held claim: the one we wrote, until it is due for renewal."""
-        now = self.kit.clock.now()
+        now = self.services.clock.now()
         if self.is_claimed(run, step):
             shown = run.mirrored[step].marks.claimed_at
             since = parse_iso(shown)
-            if since is not None and now - since < self.kit.stale_claim / RENEWALS:
+            if since is not None and now - since < self.services.stale_claim / RENEWALS:
                 return shown
         return write_iso(now)
 
     async def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:
-        write = partial(self.kit.planfiles.write, step, want.marks, ticked=want.ticked, unless=replacing)
+        write = partial(self.services.planfiles.write, step, want.marks, ticked=want.ticked, unless=replacing)
         try:
             digest = await anyio.to_thread.run_sync(write)
         except NotNow as late:
@@ -168,11 +168,11 @@ class Outbox(Record):
         return PlanMirrored(step=step.id, marks=want.marks, path=step.path, digest=digest, ticked=want.ticked)
 
 
-async def block_unmarked(kit: Kit, run: RunId, step: StepId, *, token: Token, error: OSError) -> None:
+async def block_unmarked(services: Services, run: RunId, step: StepId, *, token: Token, error: OSError) -> None:
     """Block a claimed step whose file the machine does not let us mark, and give its claim back."""
     reason = f"its file cannot be marked: {explain_refusal(error)}"
     finished = StepFinished(step=step, state=StepEnd.BLOCKED, reason=reason)
     try:
-        await kit.store.append({Stream(run): Addition(events=complete(kit.store, run, [finished]))})
+        await services.store.append({Stream(run): Addition(events=complete(services.store, run, [finished]))})
     finally:
-        kit.store.release(run, step, token)
+        services.store.release(run, step, token)

@@ -36,7 +36,7 @@ async def look_for_ignored(workspaces: Workspaces, step: StepId, wanted: Sequenc
     """The ignored files of a workspace with their fingerprints, as the journal can hold them."""
     with suppress(GitError, OSError):
         found = await workspaces.list_ignored(step, wanted=wanted)
-        return {spell_path(path): stamp for path, stamp in found.items()}
+        return {spell_path(path): fingerprint for path, fingerprint in found.items()}
     return {}
 
 

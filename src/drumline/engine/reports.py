@@ -113,7 +113,7 @@ def watch_outside(folder: Path, outside: Outside | None) -> dict[str, str]:
 
 
 def read_outside(folder: Path, outside: Outside | None) -> Strayed:
-    """What was loaded from the checkout, but for packages of others in it and for what is lent."""
+    """What was loaded from the checkout, but for packages of others in it and for what is granted."""
     found: dict[str, list[str]] = {"loaded": [], "linked": [], "patched": []}
     for file in sorted((folder / OUTSIDE).glob("*.code")) if outside is not None else ():
         with suppress(OSError):
@@ -128,9 +128,9 @@ def read_outside(folder: Path, outside: Outside | None) -> Strayed:
 
 
 def _cut(path: str, outside: Outside) -> str:
-    """The path in the checkout; empty if it is elsewhere, or lent."""
+    """The path in the checkout; empty if it is elsewhere, or granted."""
     place = Path(path)
-    if not place.is_relative_to(outside.checkout) or any(place.is_relative_to(one) for one in outside.lent):
+    if not place.is_relative_to(outside.checkout) or any(place.is_relative_to(one) for one in outside.granted):
         return ""
     return spell_path(str(place.relative_to(outside.checkout)))
 

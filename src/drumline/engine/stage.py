@@ -17,9 +17,9 @@ import anyio
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.core.products import stays
 from drumline.core.setups import CHECKOUT, Setup
-from drumline.engine.kit import Kit, Tools
 from drumline.engine.products import look_for_ignored
 from drumline.engine.provision import bring_provided
+from drumline.engine.services import Services, Tools
 from drumline.errors import ChildKilled
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import Ended, Job
@@ -38,24 +38,24 @@ class Stand(Record):
     changed: bool = False
 
 
-async def provide(kit: Kit, setup: Setup, place: Path, *, link: bool) -> str:
+async def provide(services: Services, setup: Setup, place: Path, *, link: bool) -> str:
     """Bring paths of the checkout into a place; why that cannot be, or an empty text."""
     if not setup.paths:
         return ""
-    return await anyio.to_thread.run_sync(partial(bring_provided, kit.base, place, setup.paths, link=link))
+    return await anyio.to_thread.run_sync(partial(bring_provided, services.base, place, setup.paths, link=link))
 
 
-def write_job(kit: Kit, setup: Setup, place: Path, log: Path) -> Job:
+def write_job(services: Services, setup: Setup, place: Path, log: Path) -> Job:
     """The setup command in a place."""
-    argv, env = ["bash", "-c", setup.command], {CHECKOUT: str(kit.base)}
-    return Job(argv=argv, cwd=place, log=log, timeout=kit.check_timeout, env=env)
+    argv, env = ["bash", "-c", setup.command], {CHECKOUT: str(services.base)}
+    return Job(argv=argv, cwd=place, log=log, timeout=services.check_timeout, env=env)
 
 
 @dataclass(kw_only=True)
 class Stage:
-    """A place for the checks of a step, lent when it is needed first. `label` tells its logs from others."""
+    """A place for the checks of a step, acquired when it is needed first. `label` tells its logs from others."""
 
-    kit: Kit
+    services: Services
     tools: Tools
     setup: Setup
     step: StepId
@@ -64,7 +64,7 @@ class Stage:
     _stands: Stand | None = None
     _tree: Tree | None = None
     _again: bool = False
-    _lent: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _acquired: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def bring(self, tree: Tree, *, base: Commit) -> Stand:
         """The place with exactly this tree, which stands on `base`."""
@@ -81,20 +81,20 @@ class Stage:
     async def aclose(self) -> None:
         """Give the place back."""
         self._place = self._stands = None
-        await self._lent.aclose()
+        await self._acquired.aclose()
 
     async def _bring(self, tree: Tree, base: Commit) -> Stand:
-        workspaces = self.kit.workspaces
+        workspaces = self.services.workspaces
         below = await workspaces.find_tree(base)
         setup, usual = await self._name(tree), await self._name(below)
         if self._place is None:
-            self._place = await self._lent.enter_async_context(workspaces.lend(setup))
+            self._place = await self._acquired.enter_async_context(workspaces.acquire(setup))
         place, changed = self._place, setup != usual
         stand = Stand(id=place, path=workspaces.path(place), changed=changed)
         known = "" if self._again else setup
         self._again = False
         await workspaces.stage(place, tree if changed else below, base=base, setup=known)
-        refusal = await provide(self.kit, self.setup, stand.path, link=self.tools.checks.links())
+        refusal = await provide(self.services, self.setup, stand.path, link=self.tools.checks.links())
         if refusal:
             return replace(stand, failed=Ended(exit_code=1, seconds=0.0, message=refusal), changed=False)
         if not workspaces.is_set_up(place, setup):
@@ -107,11 +107,11 @@ class Stage:
         return stand
 
     async def _name(self, tree: Tree) -> str:
-        return self.setup.name(await self.kit.workspaces.list_files(tree))
+        return self.setup.name(await self.services.workspaces.list_files(tree))
 
     async def _set_up(self, stand: Stand) -> Ended:
-        log = self.kit.log(self.step, f"setup-{self.label}.log")
-        job = write_job(self.kit, self.setup, stand.path, log)
+        log = self.services.log(self.step, f"setup-{self.label}.log")
+        job = write_job(self.services, self.setup, stand.path, log)
         processes, hold = self.tools.processes, self.tools.checks
         if stand.changed:
             with open_scratch(log.with_name(f"{log.stem}.tmp")) as scratch, hold.hold(job, scratch=scratch) as held:

@@ -12,8 +12,8 @@ import anyio
 
 from drumline.core.ids import DriverId, StepId
 from drumline.core.state import RunState
-from drumline.core.words import RunEnd
-from drumline.engine.kit import Kit
+from drumline.core.vocabulary import RunEnd
+from drumline.engine.services import Services
 from drumline.errors import GitError
 
 SKIPPED, CANCELLED = "skipped", "cancelled"
@@ -22,30 +22,30 @@ CLOSING = frozenset({RunEnd.DONE, RunEnd.CANCELLED})
 """The ends of runs that no driver takes up again, so that no driver would remove what is left."""
 
 
-async def tidy_up(kit: Kit, run: RunState, driver: DriverId, ending: RunEnd | None = None) -> None:
+async def tidy_up(services: Services, run: RunState, driver: DriverId, ending: RunEnd | None = None) -> None:
     """Remove the workspaces of steps that are skipped or cancelled with the run, and those that no step has.
 
     Another driver of the run makes new ones. A flow by itself has delivered its own, or leaves it to be looked at.
     Dead drivers are taken off. `ending` is how the run is about to end.
     """
     if run.lands:
-        await _retire_places(kit, run, driver, ending)
+        await _retire_places(services, run, driver, ending)
     # A dead driver's supervisors may need a moment to end.
-    await anyio.to_thread.run_sync(kit.roster.clear_dead)
+    await anyio.to_thread.run_sync(services.roster.clear_dead)
 
 
-async def _retire_places(kit: Kit, run: RunState, driver: DriverId, ending: RunEnd | None) -> None:
+async def _retire_places(services: Services, run: RunState, driver: DriverId, ending: RunEnd | None) -> None:
     for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step, ending)]:
-        token = kit.store.take(run.id, step, driver) if kit.workspaces.has_place(step) else None
+        token = services.store.take(run.id, step, driver) if services.workspaces.has_place(step) else None
         if token is None:
             continue
         try:
             with contextlib.suppress(GitError, OSError):
-                await kit.workspaces.retire(step, choose_label(run, step))
+                await services.workspaces.retire(step, choose_label(run, step))
         finally:
-            kit.store.release(run.id, step, token)
+            services.store.release(run.id, step, token)
     with contextlib.suppress(GitError, OSError):
-        await kit.workspaces.drop_released()
+        await services.workspaces.drop_released()
 
 
 def needs_workspace(run: RunState, step: StepId, ending: RunEnd | None = None) -> bool:

@@ -21,8 +21,7 @@ from drumline.core.state import RunState
 from drumline.core.steprules import recover
 from drumline.core.task import has_files
 from drumline.core.taxonomy import WAITS
-from drumline.core.words import RunEnd, StepEnd
-from drumline.engine.books import Books
+from drumline.core.vocabulary import RunEnd, StepEnd
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.closing import Recover
 from drumline.engine.flow.course import Course, find_course
@@ -31,13 +30,14 @@ from drumline.engine.flow.runwalks import RunWalks
 from drumline.engine.flow.stepflow import USUAL_FLOW, open_step_walk
 from drumline.engine.flow.walk import FlowWalk, Perform
 from drumline.engine.kills import repeat_killed
-from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.landingline import LandingLine
 from drumline.engine.learning import Learning
 from drumline.engine.nodes.plan import file_correction
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.outbox import Outbox, block_unmarked
 from drumline.engine.planwatch import OtherRuns, PlanWatch
+from drumline.engine.progressreports import ProgressReports
+from drumline.engine.services import FlowServices, Services, Tools
 from drumline.engine.tidying import tidy_up
 from drumline.engine.vetting import Vetting
 from drumline.errors import GitError
@@ -54,23 +54,23 @@ class Upkeep:
     `perform` stands in for the acts of nodes where a run is one flow.
     """
 
-    kit: Kit
+    services: Services
     complain: Complain = lambda problems: None
     warn: Callable[[str], None] = lambda text: None
     recover: Recover = recover
     perform: Perform | None = None
 
     def __post_init__(self) -> None:
-        kit = self.kit
-        self.store, self.roster, self.clock = kit.store, kit.roster, kit.clock
-        self.keeps_books = kit.planfiles.keeps_books
-        self._plan = PlanWatch(planfiles=kit.planfiles, complain=self.complain)
-        self._others = OtherRuns(store=kit.store, roster=kit.roster, workspaces=kit.workspaces)
-        self._outbox = Outbox(kit=kit, tell=self.complain)
-        self._books, self._vetting = Books(), Vetting(trust=kit.trust, base=kit.base)
-        self._branch = BranchWatch(workspaces=kit.workspaces)
-        self._learning = Learning(lessons=kit.lessons, clock=kit.clock)
-        self._booked = 0
+        services = self.services
+        self.store, self.roster, self.clock = services.store, services.roster, services.clock
+        self.reports_progress = services.planfiles.reports_progress
+        self._plan = PlanWatch(planfiles=services.planfiles, complain=self.complain)
+        self._others = OtherRuns(store=services.store, roster=services.roster, workspaces=services.workspaces)
+        self._outbox = Outbox(services=services, tell=self.complain)
+        self._progress, self._vetting = ProgressReports(), Vetting(trust=services.trust, base=services.base)
+        self._branch = BranchWatch(workspaces=services.workspaces)
+        self._learning = Learning(lessons=services.lessons, clock=services.clock)
+        self._reported = 0
         self._flows: FlowServices | None = None
         self._run_walks = RunWalks(open_flows=self._open_flows)
         self._me: DriverId
@@ -79,34 +79,41 @@ class Upkeep:
     def equip(self, driver: DriverId) -> None:
         """Open agents and processes for this driver."""
         self._me = driver
-        self._tools = self.kit.equip(driver)
+        self._tools = self.services.equip(driver)
 
     def open_walk(self, run: RunState, step: Step, token: Token) -> FlowWalk:
         """The walk of the flow that a step names, or of the shipped one; that of a run which is one flow is pinned."""
         course = find_course(run)
         if course is not None:
             return self._open_pinned(run, course, token)
-        line = LandingLine(store=self.kit.store, run=run)
-        work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run, line=line)
+        line = LandingLine(store=self.services.store, run=run)
+        work = StepWork(services=self.services, tools=self._tools, orders=orders_for(run, step), run=run, line=line)
         flows, name = self._open_flows(), run.flow_of(step) or USUAL_FLOW
         return open_step_walk(work, flows, name, driver=self._me, token=token, warn=self.warn, recover=self.recover)
 
     def _open_pinned(self, run: RunState, course: Course, token: Token) -> FlowWalk:
         flows = self._open_flows()
-        performer = NodePerformer(kit=self.kit, flows=flows, tools=self._tools, warn=self.warn)
+        performer = NodePerformer(services=self.services, flows=flows, tools=self._tools, warn=self.warn)
         act = self.perform or performer.perform
         return FlowWalk(
-            kit=self.kit, flows=flows, run=run, driver=self._me, token=token, act=act, course=course, warn=self.warn
+            services=self.services,
+            flows=flows,
+            run=run,
+            driver=self._me,
+            token=token,
+            act=act,
+            course=course,
+            warn=self.warn,
         )
 
     def _open_flows(self) -> FlowServices:
-        self._flows = self._flows or self.kit.open_flows()
+        self._flows = self._flows or self.services.open_flows()
         return self._flows
 
     def note(self, recorded: Sequence[Recorded]) -> None:
-        """Keep books, where the plan has some."""
-        if self.keeps_books:
-            self._books.note(recorded)
+        """Note what the plan reports of its progress, if it does."""
+        if self.reports_progress:
+            self._progress.note(recorded)
 
     def watch(self, run: RunState, held: Mapping[StepId, Claim]) -> Sequence[ev.Event]:
         """What edits of the plan lead to."""
@@ -120,13 +127,13 @@ class Upkeep:
             return
         for planned in [run.corrections[name] for name in sorted(run.unfiled)]:
             if planned.origin not in held:  # who planned it has died, or was let go, before it was written
-                yield await file_correction(self.kit.planfiles, run, planned)
+                yield await file_correction(self.services.planfiles, run, planned)
         for wanted in list(run.unwritten.values()):
             if (delivered := await self._outbox.deliver(run, wanted)) is not None:
                 yield delivered
         overdue = self._outbox.overdue(run, self._plan.known(run).marks, held) if has_files(run.plan) else ()
         for step in overdue:
-            held = self.store.held(run.id)  # the write before may have waited seconds for a git of the user's
+            held = self.store.list_claims(run.id)  # the write before may have waited seconds for a git of the user's
             if step.id in held and not (step.id in walks and self._outbox.is_claimed(run, step.id)):
                 continue  # another driver's, or just claimed: its walk records the mark together with the claim
             written = await self._outbox.mirror(run, step, claimed=step.id in held)
@@ -134,9 +141,9 @@ class Upkeep:
                 yield written
         if (learned := await self._learning.note(run)) is not None:
             yield learned
-        if self.keeps_books and self._booked != run.version:
-            self._booked = run.version
-            await self._outbox.account(self._books.account(run, self.clock.now()))
+        if self.reports_progress and self._reported != run.version:
+            self._reported = run.version
+            await self._outbox.report_progress(self._progress.report_progress(run, self.clock.now()))
 
     async def look(self, run: RunState, claimed: frozenset[StepId]) -> Surroundings:
         """Files, branch, other runs, and the time."""
@@ -148,9 +155,9 @@ class Upkeep:
             claimed=claimed,
             marks=reading.marks,
             now=now,
-            stale_after=self.kit.stale_claim,
+            stale_after=self.services.stale_claim,
             claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
-            patience=max(self.kit.quota_wait, *WAITS),
+            patience=max(self.services.quota_wait, *WAITS),
             gone=None if self._plan.gone is None else now - self._plan.gone,
             untrusted=self._vetting.look(run),
             unmerged=unmerged,
@@ -179,7 +186,7 @@ class Upkeep:
 
     async def block(self, run: RunId, step: StepId, token: Token, error: OSError) -> None:
         """Block a step whose file cannot be marked."""
-        await block_unmarked(self.kit, run, step, token=token, error=error)
+        await block_unmarked(self.services, run, step, token=token, error=error)
 
     async def settle_branch(self, run: RunState, command: SettleBranch) -> str:
         """Carry out a decision about the branch, and look at it again."""
@@ -208,11 +215,11 @@ class Upkeep:
         finished = run.finished.get(step)
         if run.lands and finished is not None and finished.state is StepEnd.DONE:
             with contextlib.suppress(GitError, OSError):
-                await self.kit.workspaces.release(step)
+                await self.services.workspaces.release(step)
 
     async def leave(self, run: RunState, driver: DriverId, ending: RunEnd | None = None) -> None:
         """Remove workspaces that nobody needs any more, or will need once the run has ended so."""
-        await tidy_up(self.kit, run, driver, ending)
+        await tidy_up(self.services, run, driver, ending)
 
 
 def _is_marked(run: RunState, step: Step) -> bool:

@@ -15,9 +15,9 @@ from drumline.core.setups import read_setup
 from drumline.core.state import RunState
 from drumline.core.verification import Difference, Landed
 from drumline.engine.checkslots import Urgency
-from drumline.engine.kit import Kit, Tools
 from drumline.engine.nodes.beside import UNCOMPILED
 from drumline.engine.nodes.check import Checked, explain_setup, run_check, show_held_out
+from drumline.engine.services import Services, Tools
 from drumline.engine.stage import Stage, Stand
 from drumline.record import Record
 
@@ -34,7 +34,7 @@ class Rerun(Record):
 class Verifier(Record):
     """What checks run again with."""
 
-    kit: Kit
+    services: Services
     tools: Tools
     run: RunState
 
@@ -45,14 +45,14 @@ class Verifier(Record):
             yield Rerun(command="", left="the plan has no such step any more")
             return
         orders, setup = orders_for(self.run, step), read_setup(self.run.begun.setup, self.run.begun.provide)
-        stage = Stage(kit=self.kit, tools=self.tools, setup=setup, step=landed.step, label="again")
+        stage = Stage(services=self.services, tools=self.tools, setup=setup, step=landed.step, label="again")
         async with aclosing(stage):
             for number, ended in sorted(landed.checks.items()):
                 if ended.exit_code is None or ended.is_void:
                     continue
                 async with self.tools.slots.take(Urgency.LANDING):
                     stand = await stage.bring(landed.tree, base=landed.base or landed.commit)
-                    await self.kit.workspaces.switch(stand.id, landed.tree, tidy=True)
+                    await self.services.workspaces.switch(stand.id, landed.tree, tidy=True)
                     checked = explain_setup(setup.command, stand) or await self._run(orders, number, ended, stand)
                 yield judge(landed, ended, checked)
 
@@ -62,8 +62,8 @@ class Verifier(Record):
             orders.spell(number) if known else ended.command,
             self.tools.processes,
             folder=stand.path,
-            log=self.kit.log(orders.step.id, f"again-{number + 1}.log"),
-            timeout=self.kit.check_timeout,
+            log=self.services.log(orders.step.id, f"again-{number + 1}.log"),
+            timeout=self.services.check_timeout,
             files=orders.step.files,
             env=UNCOMPILED,
             hold=self.tools.checks,

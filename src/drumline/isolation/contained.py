@@ -26,7 +26,7 @@ DRAFT = ".drumline"
 CHUNK = 1 << 20
 
 
-class Stamp(Record):
+class Fingerprint(Record):
     """By which a file is known to be as it was."""
 
     mtime: int
@@ -34,19 +34,19 @@ class Stamp(Record):
     inode: int
 
 
-def stamp(path: Path) -> Stamp | None:
-    """The stamp of a file of the user's, of whom links are followed; None if there is none."""
+def fingerprint(path: Path) -> Fingerprint | None:
+    """The fingerprint of a file of the user's, of whom links are followed; None if there is none."""
     try:
-        return _stamp(path.stat())
+        return _fingerprint(path.stat())
     except OSError:
         return None
 
 
-def stamp_contained(root: Path, name: str) -> Stamp | None:
-    """The stamp of a regular file below `root`; None if there is none, or it is something else."""
+def fingerprint_contained(root: Path, name: str) -> Fingerprint | None:
+    """The fingerprint of a regular file below `root`; None if there is none, or it is something else."""
     with suppress(OSError), _open_parent(root, name) as (folder, last):
         found = os.stat(last, dir_fd=folder, follow_symlinks=False)
-        return _stamp(found) if stat.S_ISREG(found.st_mode) else None
+        return _fingerprint(found) if stat.S_ISREG(found.st_mode) else None
     return None
 
 
@@ -160,5 +160,5 @@ def _open_parent(root: Path, name: str) -> Iterator[tuple[int, str]]:
         os.close(folder)
 
 
-def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp(mtime=found.st_mtime_ns, size=found.st_size, inode=found.st_ino)
+def _fingerprint(found: os.stat_result) -> Fingerprint:
+    return Fingerprint(mtime=found.st_mtime_ns, size=found.st_size, inode=found.st_ino)

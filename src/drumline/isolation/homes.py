@@ -1,6 +1,6 @@
 """The folders that a program keeps its own things in. The rule: a variable that is empty counts as one that is not set.
 
-Otherwise `$NAME/` would be the root of the machine, and a jail that lends it would hold nobody.
+Otherwise `$NAME/` would be the root of the machine, and a jail that grants it would hold nobody.
 """
 
 from __future__ import annotations

@@ -52,17 +52,17 @@ class _Copy(Record):
 
 @contextmanager
 def open_homes(
-    homes: Sequence[Home], assignment: Assignment, *, jailed: bool, lent: Sequence[str] = ()
+    homes: Sequence[Home], assignment: Assignment, *, jailed: bool, granted: Sequence[str] = ()
 ) -> Iterator[PrivateHomes]:
     """Private copies of the homes, gone afterwards; what may come back is in the user's homes then.
 
-    A folder that the configuration has `lent` is the user's own. Without a jail only homes that a variable moves are
+    A folder that the configuration has `granted` is the user's own. Without a jail only homes that a variable moves are
     private; the program uses the others itself.
     """
     folder = assignment.log.with_name(assignment.log.name + HOMES).absolute()
     salvage_logins(folder)
     with open_scratch(folder):
-        chosen = _choose_homes(homes, jailed=jailed, lent=lent)
+        chosen = _choose_homes(homes, jailed=jailed, granted=granted)
         copies = [_make_copy(home, place, folder, assignment) for home, place in chosen]
         logins = [login for copy in copies for login in copy.list_logins()]
         write_manifest(folder, logins)
@@ -84,12 +84,12 @@ def find_files(home: Home, log: Path, pattern: str, *, session: str = "") -> lis
     return []
 
 
-def _choose_homes(homes: Sequence[Home], *, jailed: bool, lent: Sequence[str]) -> Iterator[tuple[Home, Path]]:
+def _choose_homes(homes: Sequence[Home], *, jailed: bool, granted: Sequence[str]) -> Iterator[tuple[Home, Path]]:
     """The homes that are private, with their places."""
-    granted = [path.resolve() for path in find_homes(lent)]
+    granted_homes = [path.resolve() for path in find_homes(granted)]
     for home in homes:
         place = find_place(home)
-        if place and place.is_dir() and place not in granted and (jailed or _is_movable(home, place)):
+        if place and place.is_dir() and place not in granted_homes and (jailed or _is_movable(home, place)):
             yield home, place
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from drumline.isolation.contained import (
-    Stamp,
+    Fingerprint,
+    fingerprint,
+    fingerprint_contained,
     lock_folder,
     name_draft,
     read_contained,
-    stamp,
-    stamp_contained,
     write_at,
     write_contained,
 )
@@ -87,7 +87,7 @@ class Keeper:
     def __init__(self, logins: Sequence[Login], *, fresh: bool = True) -> None:
         """With `fresh` the copies were made just now; else it is not known who has changed what."""
         self._logins = logins
-        self._seen: dict[Path, tuple[Stamp | None, Stamp | None]] = {}
+        self._seen: dict[Path, tuple[Fingerprint | None, Fingerprint | None]] = {}
         for login in logins if fresh else ():
             self._note(login)
 
@@ -162,8 +162,8 @@ def _clear_drafts(logins: Sequence[Login]) -> None:
             os.unlink(name_draft(place.name), dir_fd=folder)
 
 
-def _look(login: Login) -> tuple[Stamp | None, Stamp | None]:
-    return stamp(login.own), stamp_contained(login.root, login.name)
+def _look(login: Login) -> tuple[Fingerprint | None, Fingerprint | None]:
+    return fingerprint(login.own), fingerprint_contained(login.root, login.name)
 
 
 def _bring_back(login: Login) -> None:

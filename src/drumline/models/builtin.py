@@ -21,7 +21,7 @@ from drumline.models.tiers import ALIASES, KEYS, PROVIDERS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.jail import Wrapper
 from drumline.ports.processes import Processes
-from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.profiles import NOTHING, Grant, McpServer
 from drumline.record import Record, field, replace
 
 NOBODY = f"there is no model to ask: set one of {', '.join(KEYS)}, or name a model as builtin:provider:model"
@@ -35,7 +35,7 @@ class BuiltinAgent(Record):
     tiers: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     jail: Wrapper | None = None
-    loan: Loan = NOTHING
+    grant: Grant = NOTHING
     environ: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class BuiltinAgent(Record):
             secrets=secrets,
             processes=self.processes,
             jail=self.jail,
-            loan=self.loan,
+            grant=self.grant,
             servers=self.servers,
         )
         session = BuiltinSession(assignment, equipment)
@@ -121,7 +121,7 @@ def open_builtin(
     tiers: Mapping[str, str],
     servers: Mapping[str, McpServer],
     jail: Wrapper | None,
-    loan: Loan = NOTHING,
+    grant: Grant = NOTHING,
 ) -> Agent:
     """The agent with the model `argument`, as `provider:model`, or without one that of the tier."""
     provider, _, name = argument.partition(":")
@@ -136,6 +136,6 @@ def open_builtin(
         tiers=tiers,
         servers=servers,
         jail=jail,
-        loan=loan,
+        grant=grant,
         environ=environ,
     )

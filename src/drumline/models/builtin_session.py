@@ -36,7 +36,7 @@ from drumline.models.transcript import Transcript
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.jail import Wrapper
 from drumline.ports.processes import Processes
-from drumline.profiles import Loan, McpServer
+from drumline.profiles import Grant, McpServer
 from drumline.record import Record, replace
 
 TURNS = 200
@@ -75,7 +75,7 @@ class Equipment(Record):
     secrets: Secrets
     processes: Processes
     jail: Wrapper | None
-    loan: Loan
+    grant: Grant
     servers: Mapping[str, McpServer]
 
 
@@ -206,7 +206,7 @@ class BuiltinSession:
             jail=equipment.jail,
             workspace=assignment.workspace,
             log=assignment.log,
-            loan=equipment.loan,
+            grant=equipment.grant,
             writable=assignment.writable,
             read_only=assignment.read_only,
         )

@@ -20,7 +20,7 @@ from drumline.ports.agents import Agent
 from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
-from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.profiles import NOTHING, Grant, McpServer
 from drumline.record import Record, field, replace
 
 SCRIPTED = "scripted:"
@@ -49,7 +49,7 @@ class ChosenModels(Record):
     agent: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
     find_jail: Callable[[], Wrapper | None] = lambda: None
-    loan: Loan = NOTHING
+    grant: Grant = NOTHING
 
     async def ask(self, question: Question) -> Answer:
         """The answer of who was chosen; nobody to ask, or a name that means nothing, is a failure."""
@@ -94,7 +94,7 @@ class ChosenModels(Record):
 
         secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers))
         return PydanticModels(
-            processes=self.processes, servers=self.servers, secrets=secrets, jail=self.find_jail(), loan=self.loan
+            processes=self.processes, servers=self.servers, secrets=secrets, jail=self.find_jail(), grant=self.grant
         )
 
 
@@ -108,13 +108,13 @@ def open_models(
     agent: str = "",
     environ: Mapping[str, str] | None = None,
     find_jail: Callable[[], Wrapper | None] = lambda: None,
-    loan: Loan = NOTHING,
+    grant: Grant = NOTHING,
 ) -> ChosenModels:
     """Models as configured.
 
     `default` is any legal name, `tiers` maps a tier to one, `agent` is the spec of the agent that answers when there is
     no model. `open_agent` opens a spec; files in it are relative to whatever it says. `environ` is ours by default.
-    The commands and servers of a provider's model are held by the jail that is found, and are lent the `loan`.
+    The commands and servers of a provider's model are held by the jail that is found, and have the `grant`.
     """
     return ChosenModels(
         open_agent=open_agent,
@@ -125,5 +125,5 @@ def open_models(
         agent=agent,
         environ=dict(os.environ if environ is None else environ),
         find_jail=find_jail,
-        loan=loan,
+        grant=grant,
     )

@@ -11,7 +11,7 @@ from drumline.isolation.homes import LOGINS, find_homes, find_named, find_record
 from drumline.isolation.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
-from drumline.profiles import NOTHING, Loan
+from drumline.profiles import NOTHING, Grant
 from drumline.record import Record, replace
 
 
@@ -58,7 +58,7 @@ def confine(
     jail: Wrapper | None,
     workspace: Path,
     log: Path,
-    loan: Loan = NOTHING,
+    grant: Grant = NOTHING,
     writable: Sequence[Path] = (),
     read_only: bool = False,
 ) -> Iterator[ConfinedProcesses]:
@@ -71,10 +71,10 @@ def confine(
         yield ConfinedProcesses(
             processes=processes,
             jail=jail,
-            writable=(*find_homes(loan.folders), *writable, *own),
+            writable=(*find_homes(grant.folders), *writable, *own),
             sealed=sealed,
             readable=tuple(find_repository(workspace)),
             hidden=(*find_records(workspace), *find_homes(LOGINS)),
             temp=temp,
-            keep=loan.env,
+            keep=grant.env,
         )

@@ -40,7 +40,7 @@ from drumline.models.transcript import Transcript
 from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
-from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.profiles import NOTHING, Grant, McpServer
 from drumline.record import Record, field, replace
 
 EXEC = ("exec", "execute_command")
@@ -59,13 +59,13 @@ EFFORTS = {
 class PydanticModels(Record):
     """Asks the model that a question names as `provider:model`.
 
-    What is started for it is held by the `jail`, if there is one; `loan` is what it may see and write to beside.
+    What is started for it is held by the `jail`, if there is one; `grant` is what it may see and write to beside.
     """
 
     processes: Processes
     servers: Sequence[McpServer] = ()
     jail: Wrapper | None = None
-    loan: Loan = NOTHING
+    grant: Grant = NOTHING
     secrets: Secrets = field(default_factory=Secrets)
     find_model: Callable[[str], Model] = infer_model
 
@@ -76,7 +76,7 @@ class PydanticModels(Record):
         """
         if self.jail is not None or not starts_commands(question):
             return await self._ask(question)
-        watch = Watch(workspace=question.workspace, run=question.run, writable=find_homes(self.loan.folders))
+        watch = Watch(workspace=question.workspace, run=question.run, writable=find_homes(self.grant.folders))
         answer, found = await watch_over(watch, partial(self._ask, question))
         return replace(answer, notices=tuple(found))
 
@@ -103,7 +103,9 @@ class PydanticModels(Record):
         settings = read_settings(question)
         async with AsyncExitStack() as stack:
             processes = stack.enter_context(
-                confine(self.processes, jail=self.jail, workspace=question.workspace, log=question.log, loan=self.loan)
+                confine(
+                    self.processes, jail=self.jail, workspace=question.workspace, log=question.log, grant=self.grant
+                )
             )
             tools = _build_tools(question, processes)
             model = await stack.enter_async_context(hold(self.find_model(spell(question.model))))

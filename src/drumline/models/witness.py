@@ -20,14 +20,14 @@ BIGGEST = 64 * 1024 * 1024
 _OPTIONS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.quotePath=false")
 
 
-class Sight(Record):
+class TreeState(Record):
     """A work tree at one moment: its commit, and every file that differs from it."""
 
     commit: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-async def look(folder: Path) -> Sight | None:
+async def look(folder: Path) -> TreeState | None:
     """The work tree around a folder now; None if there is none, or no git."""
     top = await _git(folder, "rev-parse", "--show-toplevel")
     if top is None:
@@ -41,10 +41,10 @@ async def look(folder: Path) -> Sight | None:
         return None
     lines = [os.fsdecode(line) for line in status.split(b"\0") if line]
     files = {line[3:]: f"{line[:2]} {_fingerprint(root / line[3:])}" for line in lines}
-    return Sight(commit=(commit or b"").decode().strip(), files=files)
+    return TreeState(commit=(commit or b"").decode().strip(), files=files)
 
 
-def find_changes(before: Sight, after: Sight) -> list[str]:
+def find_changes(before: TreeState, after: TreeState) -> list[str]:
     """What is different, by name; a new commit is told as `HEAD`."""
     names = sorted(before.files.keys() | after.files.keys())
     changed = [name for name in names if before.files.get(name) != after.files.get(name)]

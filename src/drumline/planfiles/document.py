@@ -20,7 +20,7 @@ from drumline.planfiles.drafts import PlanLock, put_file, until_settled
 from drumline.planfiles.placing import Placeless
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record, field
 
 Span = tuple[int, int, str]
@@ -58,7 +58,7 @@ class Dialect(Protocol):
     """One format's words for steps and marks in one document. Pure: text in, text out."""
 
     name: str
-    keeps_books: bool
+    reports_progress: bool
 
     def parse(self, text: str, path: str) -> Parsed:
         """Read the document; never raises on bad input, but lists what is wrong with it."""
@@ -75,7 +75,7 @@ class Dialect(Protocol):
         """The replacements that add a corrective step right after the step it helps."""
         ...
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """The replacements that bring the document's own books up to date; none where it keeps no books."""
         ...
 
@@ -93,9 +93,9 @@ class DocumentFiles(Placeless):
         self._last: tuple[str, Parsed] | None = None
 
     @property
-    def keeps_books(self) -> bool:
+    def reports_progress(self) -> bool:
         """Whether the document has a place for more than marks."""
-        return self._dialect.keeps_books
+        return self._dialect.reports_progress
 
     @property
     def patterns(self) -> Sequence[str]:
@@ -163,17 +163,17 @@ class DocumentFiles(Placeless):
         message = f"{self._path} keeps checks in the document"
         raise InvalidInput(message, hint="write them under Automated Verification of each step")
 
-    def account(self, account: Account) -> None:
-        """Bring the document's own books up to date, where the format keeps any."""
+    def report_progress(self, progress: ProgressReport) -> None:
+        """Bring the document's own progress report up to date, where the format has one."""
 
-        def book() -> None:
+        def write_progress() -> None:
             text = self._load()
-            changed = replace_spans(text, self._dialect.book(text, account))
+            changed = replace_spans(text, self._dialect.write_progress(text, progress))
             self._assure(text, changed, {})
             self._store(text, changed)
 
         with self._lock.hold():
-            until_settled(book)
+            until_settled(write_progress)
 
     def _parse(self, text: str) -> Parsed:
         """Parse, remembering the last text: one round asks for marks and texts of many steps."""

@@ -22,14 +22,14 @@ from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.correction import add_need, newline_of, require_legal
 from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
+from drumline.planfiles.fingerprints import Fingerprints
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import Placeless
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, read_bytes
-from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ class _Scan:
 class FolderFiles(Placeless):
     """One plan directory. `root` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
-    keeps_books = False
+    reports_progress = False
 
     def __init__(self, root: Path, layout: Layout, *, repo: Path, locks: Path | None = None) -> None:
         self._root = root
@@ -140,7 +140,7 @@ class FolderFiles(Placeless):
         lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
         self._lock = PlanLock([root, *(root / folder for folder in layout.folders if folder)], lock)
         self._name = re.sub(r"[^A-Za-z0-9_-]+", "-", root.name).strip("-") or "plan"
-        self._stamps = Stamps(lock.with_suffix(".stamps") if lock else None)
+        self._fingerprints = Fingerprints(lock.with_suffix(".fingerprints") if lock else None)
         self._judged: object = None
         self._verdict: Sequence[Problem] = ()
 
@@ -244,7 +244,7 @@ class FolderFiles(Placeless):
         message = f"{self._path} keeps checks in the files of its steps"
         raise InvalidInput(message, hint="write them under Automated Verification of each step")
 
-    def account(self, account: Account) -> None:
+    def report_progress(self, progress: ProgressReport) -> None:
         """These formats keep no books."""
 
     def _scan(self, known: Known) -> tuple[_Scan, bool]:
@@ -254,8 +254,8 @@ class FolderFiles(Placeless):
         for name in sorted(self._names(), key=self._layout.place):
             path = self._prefix + name
             file = f"{self._root}/{name}"
-            stamp = self._stamps.take(file)
-            untouched = self._stamps.recall(file, stamp)
+            fingerprint = self._fingerprints.take(file)
+            untouched = self._fingerprints.recall(file, fingerprint)
             if untouched and self._layout.own_marks and known.has(path, untouched) and not self._layout.is_beside(name):
                 scan.digests[path] = untouched
                 continue
@@ -264,14 +264,14 @@ class FolderFiles(Placeless):
                 scan.problems.append(data)
                 continue
             scan.digests[path] = found = digest(data)
-            self._stamps.keep(file, stamp, found)
+            self._fingerprints.keep(file, fingerprint, found)
             fresh = not known.has(path, found)
             changed = changed or fresh
             if self._layout.is_beside(name):
                 self._keep_beside(scan, name, data)
             elif fresh or not self._layout.own_marks:
                 scan.fresh[path] = data
-        self._stamps.save()
+        self._fingerprints.save()
         return scan, changed or bool(scan.problems)
 
     def _names(self) -> list[str]:

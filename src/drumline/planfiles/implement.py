@@ -32,7 +32,7 @@ from drumline.planfiles.runstate import BRANCH, SPEC, STATE, find_foreign, is_sp
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, escape_glob, read_bytes
 from drumline.planfiles.stepfile import list_final, list_not_run, not_run
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record, replace
 
 FILE = "implement.md"
@@ -88,7 +88,7 @@ class ImplementDialect:
     """Reads and writes the words of implement.md."""
 
     name = "implement"
-    keeps_books = False
+    reports_progress = False
     adds_beside = False
     # Needs follow from the order and from ids here, so nobody can write one too many.
     muted = frozenset({"redundant_need"})
@@ -144,7 +144,7 @@ class ImplementDialect:
             raise InvalidInput(message, hint=f"drumline validate {helps.path}")
         return [implement_writing.new_step(text, correction, helped, document.parts[last].section)]
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """Nothing: the format keeps no books."""
         return []
 
@@ -158,7 +158,7 @@ class ImplementFiles(AnnotatedFiles):
         self._spec = file.parent if file.name == FILE and is_spec(file.parent) else None
 
     @property
-    def keeps_books(self) -> bool:
+    def reports_progress(self) -> bool:
         """Whether other tools look for the state of a run beside the document."""
         return self._spec is not None
 
@@ -176,11 +176,11 @@ class ImplementFiles(AnnotatedFiles):
         foreign = find_foreign(self._spec, self._path.rpartition("/")[0], time.time())
         return replace(reading, problems=(*reading.problems, foreign)) if foreign else reading
 
-    def account(self, account: Account) -> None:
+    def report_progress(self, progress: ProgressReport) -> None:
         """Bring the state up to date that other tools read."""
         if self._spec is not None:
             with self._lock.hold():
-                until_settled(partial(write_state, self._spec, account))
+                until_settled(partial(write_state, self._spec, progress))
 
     @staticmethod
     def recognise(place: Path) -> bool:

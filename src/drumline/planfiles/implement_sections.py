@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from drumline.core.plan import Problem
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.implement_words import StepHeading, almost_heading, read_field, read_heading
+from drumline.planfiles.implement_vocabulary import StepHeading, almost_heading, read_field, read_heading
 from drumline.planfiles.markdown import parse_blocks
 from drumline.planfiles.source import BOM, line_starts
 from drumline.record import Record

@@ -14,7 +14,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status, Step
 from drumline.planfiles.implement_fields import NOTHING, Notes, only_compiles, read_checks, read_files, texts
 from drumline.planfiles.implement_sections import Field, Section, Sections
-from drumline.planfiles.implement_words import StatusWord, Tag, read_status
+from drumline.planfiles.implement_vocabulary import StatusWord, Tag, read_status
 from drumline.planfiles.source import NEWLINE, digest
 from drumline.planfiles.stepfile import replace_spans
 from drumline.record import Record, replace

@@ -14,7 +14,7 @@ from drumline.errors import InvalidInput
 from drumline.planfiles.correction import code_span, newline_of, quote, require_legal
 from drumline.planfiles.implement_sections import Section
 from drumline.planfiles.implement_steps import StepPart
-from drumline.planfiles.implement_words import WRITES
+from drumline.planfiles.implement_vocabulary import WRITES
 from drumline.planfiles.jsonfile import encodable
 from drumline.planfiles.source import NEWLINE
 from drumline.ports.planfiles import Correction

@@ -36,7 +36,7 @@ from drumline.planfiles.source import (
 )
 from drumline.planfiles.stepfile import manual_items, not_run, replace_spans, step_checks, structure
 from drumline.planfiles.writing import match_checks
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record, replace
 
 _HEADING = re.compile(
@@ -81,7 +81,7 @@ class LinearDialect:
     """The words of a plan in phases."""
 
     name = "dag"
-    keeps_books = False
+    reports_progress = False
     muted: frozenset[str] = frozenset({"redundant_need"})
     adds_beside = False
 
@@ -138,7 +138,7 @@ class LinearDialect:
         tail = newline if phase.end < len(text) else ""
         return [(phase.end, phase.end, f"{lead}{blank}{made}{tail}")]
 
-    def book(self, _text: str, _account: Account) -> list[Span]:
+    def write_progress(self, _text: str, _progress: ProgressReport) -> list[Span]:
         """Nothing: the format keeps no books."""
         return []
 

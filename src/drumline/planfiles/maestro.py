@@ -12,13 +12,12 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Reading, Severity, Step
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.datatext import Data, Flaw, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor, Span
 from drumline.planfiles.document import Parsed
-from drumline.planfiles.maestro_books import book, read_downstream
 from drumline.planfiles.maestro_data import (
     Region,
     fenced,
@@ -31,6 +30,7 @@ from drumline.planfiles.maestro_data import (
 )
 from drumline.planfiles.maestro_markdown import Section, read_drafts, read_sections
 from drumline.planfiles.maestro_phases import WORDS, count_problem, find_phases, to_steps, word_for
+from drumline.planfiles.maestro_progress import read_downstream, write_progress
 from drumline.planfiles.maestro_sections import insert_section, tick_boxes
 from drumline.planfiles.markdown import read_body
 from drumline.planfiles.preamble import read_preamble
@@ -45,7 +45,7 @@ from drumline.planfiles.source import (
     line_starts,
     read_bytes,
 )
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import replace
 
 STATE = "active-session.md"
@@ -70,7 +70,7 @@ class _Phases:
 class StateDialect(_Phases):
     """A state file: its frontmatter carries the phases, their status and the books."""
 
-    keeps_books = True
+    reports_progress = True
 
     def parse(self, text: str, path: str) -> Parsed:
         """Read the document; never raises on bad input, but lists what is wrong with it."""
@@ -101,16 +101,16 @@ class StateDialect(_Phases):
         region = frontmatter(text)
         return insert_phase(text, region, correction, helps, state=True) if region is not None else []
 
-    def book(self, text: str, account: Account) -> list[Span]:
-        """The replacements that bring the state file's books up to date."""
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
+        """The replacements that bring the state file's progress report up to date."""
         region = frontmatter(text)
-        return book(text, region, account) if region is not None else []
+        return write_progress(text, region, progress) if region is not None else []
 
 
 class PlanDialect(_Phases):
     """A plan without a place for marks: data, or markdown that carries data or sections."""
 
-    keeps_books = False
+    reports_progress = False
 
     def __init__(self, *, markdown: bool) -> None:
         self._markdown = markdown
@@ -142,9 +142,9 @@ class PlanDialect(_Phases):
         section = self._section(text, helps.id)
         return insert_section(text, _body(text), section, correction, helps=helps) if section is not None else []
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """Nothing: a plan keeps no books."""
-        del text, account
+        del text, progress
         return []
 
     def _data_region(self, text: str) -> Region | None:
@@ -202,7 +202,7 @@ class MaestroFiles(AnnotatedFiles):
 
     def read_document(self, kind: DocumentKind, step: Step) -> str:
         """The downstream context that a state file has of a phase; plans have none."""
-        text = _text(self._file) if self.keeps_books and kind is DocumentKind.HANDOFF else ""
+        text = _text(self._file) if self.reports_progress and kind is DocumentKind.HANDOFF else ""
         region = frontmatter(text)
         data = read_data(text, region.start, region.end) if region is not None else None
         return read_downstream(data.root, step.id) if isinstance(data, Data) else ""
@@ -210,7 +210,7 @@ class MaestroFiles(AnnotatedFiles):
     def _plan_beside(self) -> Path | None:
         """The implementation plan that a state file names, if it lies in the repository or in the plans beside it."""
         text = _text(self._file)
-        region = frontmatter(text) if self.keeps_books else None
+        region = frontmatter(text) if self.reports_progress else None
         data = read_data(text, region.start, region.end) if region is not None else None
         named = data.root.text("implementation_plan") if isinstance(data, Data) else ""
         places = (self._repo / named, self._file.parent.parent / "plans" / Path(named).name) if named else ()

@@ -142,12 +142,12 @@ def _record(correction: Correction, helps: Step, helped: Node, *, state: bool) -
         record |= {"agent": agent, "parallel": False}
     record["blocked_by"] = written
     files = [clean(file) for file in correction.files]
-    record |= _books(files) if state else {"files": files}
+    record |= _write_progress(files) if state else {"files": files}
     record |= {"objective": clean(correction.what), "reason_for_correction": clean(correction.why)}
     return record | ({"checks": [clean(correction.test)]} if correction.test else {})
 
 
-def _books(files: Sequence[str]) -> dict[str, Value]:
+def _write_progress(files: Sequence[str]) -> dict[str, Value]:
     return {
         "files_created": [],
         "files_modified": [],

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from markdown_it.token import Token
 
 from drumline.planfiles.maestro_markdown import blocks
-from drumline.planfiles.maestro_words import split_label
+from drumline.planfiles.maestro_vocabulary import split_label
 
 FIELDS = ("key_interfaces_introduced", "patterns_established", "integration_points", "assumptions", "warnings")
 _ABSENT = frozenset({"", "none", "n/a", "not applicable"})

@@ -20,7 +20,7 @@ from drumline.core.roles import find_role
 from drumline.core.validation import normal_path
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.maestro_phases import Draft, warning
-from drumline.planfiles.maestro_words import (
+from drumline.planfiles.maestro_vocabulary import (
     TEMPLATE,
     Topic,
     is_nothing,

@@ -38,7 +38,7 @@ def word_for(marks: Marks) -> str:
 
 
 _DRIFTED = {"complete": "completed", "done": "completed", "in-progress": "in_progress", "blocked": "failed"}
-_BOOKS = frozenset(
+_PROGRESS = frozenset(
     {
         "status",
         "started",
@@ -186,7 +186,7 @@ class _Record:
 
     def _definition(self) -> object:
         """What people own of the record: in a state file everything but its books."""
-        owned = _BOOKS if self.state else frozenset({"status"})
+        owned = _PROGRESS if self.state else frozenset({"status"})
         return {key: plain(value) for key, value in self.node.pairs.items() if key not in owned}
 
     def _id(self) -> str:

@@ -9,7 +9,7 @@ from drumline.core.plan import Check, Step
 from drumline.planfiles.correction import code_span, escape_heading, inherited, newline_of, quote
 from drumline.planfiles.dataedit import Span
 from drumline.planfiles.maestro_markdown import Part, Section, blocked_by
-from drumline.planfiles.maestro_words import Topic, is_nothing, rename_heading, split_label
+from drumline.planfiles.maestro_vocabulary import Topic, is_nothing, rename_heading, split_label
 from drumline.planfiles.source import NEWLINE, line_at, line_starts
 from drumline.ports.planfiles import Correction
 

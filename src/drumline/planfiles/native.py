@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from drumline.core.kinds import FIELDS
 from drumline.core.plan import NO_ESTIMATE, Check, Marks, Plan, Status, Step
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.planfiles.correction import code_span, escape_heading, quote, yaml_list, yaml_text
 from drumline.record import Record
 from drumline.views.graph import mermaid

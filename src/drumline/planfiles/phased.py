@@ -26,7 +26,7 @@ from pathlib import Path
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.validation import normal_path
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.correction import NOTHING, code_span, inherited, quote, split_needs, yaml_list, yaml_text
 from drumline.planfiles.drafts import until_settled

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from drumline.core.documents import digest_document
 from drumline.core.plan import Step
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.drafts import put_file
 

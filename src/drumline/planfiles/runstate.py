@@ -14,7 +14,7 @@ from pathlib import Path
 from drumline.core.plan import Problem, Severity
 from drumline.planfiles.drafts import put_file
 from drumline.planfiles.source import read_bytes
-from drumline.ports.planfiles import Account
+from drumline.ports.planfiles import ProgressReport
 from drumline.walltimes import parse_iso
 
 STATE, BRANCH = "run-state.json", ".branch"
@@ -32,19 +32,19 @@ def is_spec(folder: Path) -> bool:
     )
 
 
-def write_state(folder: Path, account: Account) -> None:
+def write_state(folder: Path, progress: ProgressReport) -> None:
     """Bring both files up to date; a plan that is done has no state any more. The caller holds the plan's lock."""
-    if account.branch:
-        _put(folder / BRANCH, f"{account.branch}\n")
-    if account.state == "done":
+    if progress.branch:
+        _put(folder / BRANCH, f"{progress.branch}\n")
+    if progress.state == "done":
         if _read(folder).get("skill") == SKILL:
             (folder / STATE).unlink(missing_ok=True)
         return
     ticket = SPEC.fullmatch(folder.name)
-    done = [step.step for step in account.steps if step.state == "done"]
-    working = [step.step for step in account.steps if step.state == "running"]
-    files = sorted({path for step in account.steps for path in (*step.created, *step.modified, *step.deleted)})
-    began = min((step.started for step in account.steps if step.started), default=account.now)
+    done = [step.step for step in progress.steps if step.state == "done"]
+    working = [step.step for step in progress.steps if step.state == "running"]
+    files = sorted({path for step in progress.steps for path in (*step.created, *step.modified, *step.deleted)})
+    began = min((step.started for step in progress.steps if step.started), default=progress.now)
     state = {
         "skill": SKILL,
         "ticket": ticket[1] if ticket else "",
@@ -52,7 +52,7 @@ def write_state(folder: Path, account: Account) -> None:
         "phase": "step-all",
         "step": working[0] if working else None,
         "completed_phases": done,
-        "last_action": f"run {account.run} {account.state}",
+        "last_action": f"run {progress.run} {progress.state}",
         "files_modified": files[:MOST_FILES],
     }
     _put(folder / STATE, json.dumps(state, ensure_ascii=False, indent=2) + "\n")

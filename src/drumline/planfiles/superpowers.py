@@ -29,7 +29,7 @@ from drumline.planfiles.tasklist_files import read_document
 from drumline.planfiles.tasklist_names import shorten
 from drumline.planfiles.weaving import weave_beside
 from drumline.planfiles.writing import match_checks
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record
 
 MOST_HEAD = 8_000
@@ -90,7 +90,7 @@ class SuperpowersDialect:
     """The words of a plan in tasks."""
 
     name = "superpowers"
-    keeps_books = False
+    reports_progress = False
     muted: frozenset[str] = frozenset({"redundant_need"})
     adds_beside = True
 
@@ -130,7 +130,7 @@ class SuperpowersDialect:
         """Nothing: corrective steps are kept beside the document."""
         return []
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """Nothing: the format keeps no books."""
         return []
 

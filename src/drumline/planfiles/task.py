@@ -8,7 +8,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Reading, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.placing import Placeless
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 
 HELP = "drumline do --help"
 
@@ -16,7 +16,7 @@ HELP = "drumline do --help"
 class TaskFiles(Placeless):
     """Keeps the promises of the port for a plan that nobody can edit: the claims in the journal decide alone."""
 
-    keeps_books = False
+    reports_progress = False
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -52,5 +52,5 @@ class TaskFiles(Placeless):
         """Refused: there is no file beside which they could be kept."""
         raise InvalidInput("a task has no files to keep checks beside", hint=HELP)
 
-    def account(self, account: Account) -> None:
-        """There are no books."""
+    def report_progress(self, progress: ProgressReport) -> None:
+        """There is no progress report."""

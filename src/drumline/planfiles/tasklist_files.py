@@ -23,7 +23,7 @@ from drumline.planfiles.tasklist_groups import Group, hand_down
 from drumline.planfiles.tasklist_text import Texts, find_checks, find_files, find_group_checks
 from drumline.planfiles.weaving import weave_beside
 from drumline.planfiles.writing import match_checks
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import field, replace
 
 SUFFIXES = (".md", ".markdown")
@@ -38,7 +38,7 @@ class TasksParsed(Parsed):
 class TaskListDialect:
     """The words of a list of tasks, as one grammar has them."""
 
-    keeps_books = False
+    reports_progress = False
     muted: frozenset[str] = frozenset({"redundant_need"})
     adds_beside = True
 
@@ -83,7 +83,7 @@ class TaskListDialect:
         """Nothing: corrective steps are kept beside the document."""
         return []
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """Nothing: the format keeps no books."""
         return []
 

@@ -20,7 +20,7 @@ from drumline.planfiles.sidecar import SUFFIX, Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.planfiles.taskmaster_tasks import Item, Items, find_acceptance, find_tags, read_items, to_steps
 from drumline.planfiles.weaving import weave_beside
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 
 FILE = "tasks.json"
 STATE = "state.json"
@@ -39,7 +39,7 @@ class TaskmasterDialect:
     """The words of a tasks.json. `tag` is the one that Task Master has chosen, "" if it says nothing."""
 
     name = "taskmaster"
-    keeps_books = False
+    reports_progress = False
     adds_beside = True
     muted: frozenset[str] = frozenset({"redundant_need"})
 
@@ -78,7 +78,7 @@ class TaskmasterDialect:
         """Nothing: corrective steps are kept beside the document."""
         return []
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """Nothing: the format keeps no books."""
         return []
 

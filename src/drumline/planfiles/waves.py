@@ -18,14 +18,14 @@ from drumline.planfiles.sidecar import SUFFIX, Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.planfiles.waves_chunks import read_chunks
 from drumline.planfiles.weaving import weave_beside
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 
 
 class WavesDialect:
     """Reads chunk JSON; nothing is ever written into it."""
 
     name = "waves"
-    keeps_books = False
+    reports_progress = False
     adds_beside = True
     muted: frozenset[str] = frozenset()
 
@@ -50,7 +50,7 @@ class WavesDialect:
         """Nothing: corrective steps are kept beside the document."""
         return []
 
-    def book(self, text: str, account: Account) -> list[Span]:
+    def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
         """Nothing: the format keeps no books."""
         return []
 

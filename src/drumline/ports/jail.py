@@ -17,9 +17,9 @@ class Bounds(Record):
     It writes to `writable`, but not to `sealed`, even where a folder around one is writable. Where it looks for a key
     of `places`, it finds the value, and writes there. So it does with `layers`, which are copies of which nothing is
     kept: what is hidden stays hidden in them. `readable` stays visible where a jail shows an empty folder, for example
-    below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible. Not shown either is
-    what `hidden` names, unless it lies in what the command writes to. Where it looks for a key of `provided`, it finds
-    the value, and can only read it.
+    below `/tmp`. A hidden path that is writable or readable here is granted on purpose and is visible. Not shown either
+    is what `hidden` names, unless it lies in what the command writes to. Where it looks for a key of `provided`, it
+    finds the value, and can only read it.
     """
 
     writable: Sequence[Path] = ()
@@ -40,10 +40,10 @@ class Wrapper(Protocol):
 
 
 class Outside(Record):
-    """The person's checkout, whose code is not the one that is judged; what is `lent` of it may be loaded."""
+    """The person's checkout, whose code is not the one that is judged; what is `granted` of it may be loaded."""
 
     checkout: Path
-    lent: Sequence[Path] = ()
+    granted: Sequence[Path] = ()
 
 
 class Hold(Protocol):

@@ -109,13 +109,13 @@ class Claims(Protocol):
         """Give the claim back; nothing happens if it was taken over."""
         ...
 
-    def held(self, run: RunId) -> Mapping[StepId, Claim]:
+    def list_claims(self, run: RunId) -> Mapping[StepId, Claim]:
         """All claims of a run."""
         ...
 
 
 class Message(Record):
-    """What a person said: an answer, or the wish to cancel, pause, retry, skip or change the mode."""
+    """What a person said: an answer, or the request to cancel, pause, retry, skip or change the mode."""
 
     kind: str
     subject: str = ""

@@ -8,7 +8,7 @@ from typing import Protocol
 from drumline.core.ids import StepId
 from drumline.core.plan import Correction as Correction
 from drumline.core.plan import Marks, Reading, Step
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.record import Record, field
 
 
@@ -20,8 +20,8 @@ class StepFailure(Record):
     retried: bool = False
 
 
-class StepAccount(Record):
-    """What is known of one step, for formats that keep books."""
+class StepProgress(Record):
+    """What is known of one step, for progress reports."""
 
     step: StepId
     state: str
@@ -36,22 +36,22 @@ class StepAccount(Record):
     usage: Mapping[str, float] = field(default_factory=dict)
 
 
-class Account(Record):
-    """A run as of `now` (ISO time), for formats that keep books: its state, its mode and what is known of its steps."""
+class ProgressReport(Record):
+    """A run as of `now` (ISO time), for progress reports: its state, its mode and what is known of its steps."""
 
     run: str
     state: str
     mode: str
     now: str
-    steps: Sequence[StepAccount]
+    steps: Sequence[StepProgress]
     branch: str = ""
 
 
 class PlanFiles(Protocol):
-    """One plan on disk. `keeps_books` says whether `account` does anything for this format."""
+    """One plan on disk. `reports_progress` says whether `progress` does anything for this format."""
 
     @property
-    def keeps_books(self) -> bool:
+    def reports_progress(self) -> bool:
         """Whether the format has a place for more than marks."""
         ...
 
@@ -114,6 +114,6 @@ class PlanFiles(Protocol):
         """
         ...
 
-    def account(self, account: Account) -> None:
-        """Bring the plan's own books up to date, where the format keeps any; otherwise nothing happens."""
+    def report_progress(self, progress: ProgressReport) -> None:
+        """Bring the plan's own progress report up to date, where the format has one; otherwise nothing happens."""
         ...

@@ -77,7 +77,7 @@ class Workspaces(Protocol):
         """Say which setup has installed the dependencies that are in the workspace."""
         ...
 
-    def lend(self, setup: str) -> AbstractAsyncContextManager[StepId]:
+    def acquire(self, setup: str) -> AbstractAsyncContextManager[StepId]:
         """A place for checks in which nobody works, until the block is left; best one that has this setup.
 
         What is yielded stands for it wherever a step is named: its path, its files, its cleaning.
@@ -85,7 +85,7 @@ class Workspaces(Protocol):
         ...
 
     async def stage(self, place: StepId, tree: Tree, *, base: Commit, setup: str) -> None:
-        """Bring a place that was lent to exactly `tree`; of ignored files only dependencies of this setup stay."""
+        """Bring a place that was acquired to exactly `tree`; of ignored files only dependencies of this setup stay."""
         ...
 
     async def reopen(self, step: StepId, label: str, *, base: Commit) -> None:

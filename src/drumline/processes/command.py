@@ -173,7 +173,7 @@ def _die_with(supervisor: int) -> None:
         return
     call_libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != supervisor:
-        os._exit(FAILED_EXEC)  # it died before the wish was heard
+        os._exit(FAILED_EXEC)  # it died before the request was read
 
 
 def _restore_signals() -> None:

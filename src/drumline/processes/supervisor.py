@@ -30,7 +30,7 @@ else:
 CONTROL = 0
 REPORT = 1
 # How long helpers of a finished command (`> >(tee log)`) may go on writing what it said.
-LINGER = 0.5
+LAST_WAIT = 0.5
 # How much of stderr alone the report repeats; with its escapes it still fits into an empty pipe.
 ERRORS_TAIL = 4096
 # How long processes of another user are waited for, which cannot be killed.
@@ -230,7 +230,7 @@ class Watch:
         return sorted(pid for pid in {*family, *census.marked(self._mark)} if census.read_start(pid))
 
     def _pass_deadline(self, now: float) -> bool:
-        """Move on from the time to the grace, or from a linger to the end; False when nothing is left to wait for."""
+        """Move on from the time to the grace, or from a wait to the end; False when nothing is left to wait for."""
         if self.timed_out or self.exit_code is not None:
             return False
         self.timed_out = True
@@ -252,7 +252,7 @@ class Watch:
                 self.exit_code = code if code >= 0 else 128 - code
                 # Also by us, if somebody ended this supervisor: the driver hangs up and hears no report.
                 self.signal = max(0, -code)
-                self._deadline = time.monotonic() + LINGER
+                self._deadline = time.monotonic() + LAST_WAIT
 
     def _turn(self, patience: float | None) -> None:
         milliseconds = None if patience is None else max(0, int(patience * 1000) + 1)

@@ -165,7 +165,7 @@ class SqliteStore:
         """Claim a step in one compare-and-set; None if somebody has it."""
 
         def is_free() -> bool:
-            held = self.held(run)
+            held = self.list_claims(run)
             owner = held.get(step)
             others = held.keys() - {step}
             crowded = at_most is not None and len(others) >= at_most
@@ -193,7 +193,7 @@ class SqliteStore:
         statement = "DELETE FROM claims WHERE run = ? AND step = ? AND token = ?"
         self._database.transact_unsynced(lambda: self._database.execute(statement, (run, step, token)))
 
-    def held(self, run: RunId) -> Mapping[StepId, Claim]:
+    def list_claims(self, run: RunId) -> Mapping[StepId, Claim]:
         """All claims of a run."""
         rows = self._database.fetch("SELECT step, driver, token FROM claims WHERE run = ? ORDER BY token", (run,))
         return {StepId(step): Claim(driver=DriverId(driver), token=Token(token)) for step, driver, token in rows}

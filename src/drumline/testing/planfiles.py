@@ -9,27 +9,27 @@ from drumline.core.documents import digest_document
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Reading, Step
 from drumline.core.validation import validate
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
-from drumline.ports.planfiles import Account, Correction
+from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import replace
 
 
 class FakePlanFiles:
     """A plan in memory.
 
-    `ticked` holds the lines whose boxes were ticked, `writes` counts real changes, `accounts` is what was booked,
+    `ticked` holds the lines whose boxes were ticked, `writes` counts real changes, `reports` is what was reported,
     `documents` what was put in its place.
     """
 
-    keeps_books = False
+    reports_progress = False
 
     def __init__(self, plan: Plan, marks: Mapping[StepId, Marks] | None = None) -> None:
         self._plan = plan.with_steps([_sealed(step) if not step.text_digest else step for step in plan.steps])
         self._marks = {step.id: Marks() for step in plan.steps} | dict(marks or {})
         self.ticked: dict[StepId, set[int]] = {step.id: set() for step in plan.steps}
         self.writes = 0
-        self.accounts: list[Account] = []
+        self.reports: list[ProgressReport] = []
         self.documents: dict[str, str] = {}
         self._told: dict[StepId, str] = {}
 
@@ -119,9 +119,9 @@ class FakePlanFiles:
         """Refused: each step has a place for its checks."""
         raise InvalidInput("a plan in memory keeps checks in its steps", hint="drumline validate PATH/TO/PLAN")
 
-    def account(self, account: Account) -> None:
+    def report_progress(self, progress: ProgressReport) -> None:
         """Keep the account, so that a test can look at it."""
-        self.accounts.append(account)
+        self.reports.append(progress)
 
     def edit(self, step: Step) -> Step:
         """Change or add a step as a person's edit of its file would; return it with its new text digest."""

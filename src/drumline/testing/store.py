@@ -118,7 +118,7 @@ class MemoryStore:
         held = self._claims.get((run, step))
         if (held.token if held else None) != over:
             return None
-        others = self.held(run).keys() - {step}
+        others = self.list_claims(run).keys() - {step}
         if (at_most is not None and len(others) >= at_most) or (seen is not None and others - set(seen)):
             return None
         self._last_token += 1
@@ -133,7 +133,7 @@ class MemoryStore:
             del self._claims[run, step]
             self._writes += 1
 
-    def held(self, run: RunId) -> Mapping[StepId, Claim]:
+    def list_claims(self, run: RunId) -> Mapping[StepId, Claim]:
         """All claims of a run."""
         return {step: claim for (owner, step), claim in self._claims.items() if owner == run}
 

@@ -59,7 +59,7 @@ class FakeWorkspaces:
         self._bases: dict[StepId, Commit] = {}
         self._held: dict[StepId, Files] = {}
         self._setups: dict[StepId, str] = {}
-        self._lent: dict[StepId, bool] = {}
+        self._acquired: dict[StepId, bool] = {}
         content = {path: text.encode() for path, text in (files or {}).items()}
         self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
 
@@ -93,19 +93,19 @@ class FakeWorkspaces:
         self._setups[step] = setup
 
     @asynccontextmanager
-    async def lend(self, setup: str) -> AsyncIterator[StepId]:
+    async def acquire(self, setup: str) -> AsyncIterator[StepId]:
         """A place for checks in which nobody works, until the block is left."""
-        free = [place for place in self._lent if not self._lent[place]]
+        free = [place for place in self._acquired if not self._acquired[place]]
         suits = [place for place in free if self.is_set_up(place, setup)]
-        chosen = next(iter((*suits, *free)), StepId(f"@verify/{len(self._lent) + 1}"))
-        self._lent[chosen] = True
+        chosen = next(iter((*suits, *free)), StepId(f"@verify/{len(self._acquired) + 1}"))
+        self._acquired[chosen] = True
         try:
             yield chosen
         finally:
-            self._lent[chosen] = False
+            self._acquired[chosen] = False
 
     async def stage(self, place: StepId, tree: Tree, *, base: Commit, setup: str) -> None:
-        """Bring a place that was lent to exactly `tree`; of ignored files only dependencies of this setup stay."""
+        """Bring a place that was acquired to exactly `tree`; of ignored files only dependencies of this setup stay."""
         await self._empty(place, setup)
         self._bases[place] = base
         self._fill(place, tree)

@@ -14,7 +14,7 @@ from drumline.core.ids import FINAL, PREFLIGHT, StepId
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.proof import Level
 from drumline.core.runwalks import list_begun
-from drumline.core.words import RunStanding, StepStanding
+from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.views.activity import checks
 from drumline.views.causes import SHORT_COMMIT, cause
 from drumline.views.cells import Row, cut, fit, flatten, width

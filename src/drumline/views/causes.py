@@ -18,13 +18,13 @@ from drumline.core.proof import Level, Proof, Reason
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
-from drumline.core.words import Hindrance, Mode, RunStanding, StepEnd
+from drumline.core.vocabulary import Hindrance, Mode, RunStanding, StepEnd
 from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import answer_command, retry_command
-from drumline.views.places import list_rests, visit_name
+from drumline.views.places import list_timers, visit_name
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state, step_state
 
@@ -247,12 +247,12 @@ def _without_quota(snapshot: Snapshot, step: StepId, found: Obstacle) -> Cause:
     return Cause(kind=TIMER, text=f"{flatten(found.text)}; it goes on in {left}", hint=hint, until=until)
 
 
-def find_resting(snapshot: Snapshot) -> str | None:
+def find_waiting(snapshot: Snapshot) -> str | None:
     """The step or visit whose quota resets first, if the run is parked for that and it has not reset yet."""
     run = snapshot.run
-    rests = list_rests(snapshot.sole) if snapshot.sole is not None else []
-    if rests:
-        return visit_name(rests[0].key) if rests[0].until > snapshot.now else None
+    timers = list_timers(snapshot.sole) if snapshot.sole is not None else []
+    if timers:
+        return visit_name(timers[0].key) if timers[0].until > snapshot.now else None
     if run.parked_until is None or run.parked_until <= snapshot.now or not run.deferred:
         return None
     return min(run.deferred.values(), key=lambda deferred: deferred.until or inf).step
@@ -286,7 +286,7 @@ def _idle(snapshot: Snapshot) -> Cause:
             return Cause(kind=BLOCKER, text=f"the run is parked: {run.parked_for}", hint="drumline resume")
         case RunStanding.PARKED:
             first = next(iter(run.unanswered.values()), None)
-            resting = find_resting(snapshot)
+            resting = find_waiting(snapshot)
             onward = retry_command(resting) if resting else "drumline resume"
             hint = answer_command(first.opened, driven=False) if first else onward
             return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)

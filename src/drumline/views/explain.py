@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core.ids import StepId
 from drumline.core.outlook import Outlook
+from drumline.core.parallelism import Parallelism
 from drumline.core.plan import Marks, Reading, Status, Step
-from drumline.core.profile import Profile
 from drumline.record import Record
 from drumline.views.cells import flatten
 
@@ -91,7 +91,7 @@ LINEAR = Note(
 MOST = 6
 
 
-def explain(reading: Reading, shape: Profile, outlook: Outlook) -> list[str]:
+def explain(reading: Reading, shape: Parallelism, outlook: Outlook) -> list[str]:
     """At most a screen of sentences; a line says one thing."""
     plan = reading.plan
     note = LINEAR if plan.format == "dag" and plan.path.endswith(".md") else NOTES[plan.format]
@@ -154,7 +154,7 @@ def _checks(outlook: Outlook) -> str:
     return text + (f"; {prose} prose and not run" if ignored else "")
 
 
-def list_caveats(outlook: Outlook, shape: Profile) -> Iterable[str]:
+def list_caveats(outlook: Outlook, shape: Parallelism) -> Iterable[str]:
     """When a step that is counted is not proved after all."""
     if outlook.proved:
         yield "    a check proves a step only if it fails without the step's work; otherwise the step ends as kept"

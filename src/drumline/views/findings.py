@@ -8,7 +8,7 @@ from drumline.core.findings import Found
 from drumline.core.ids import FINAL
 from drumline.core.reviewing import MOST_REVIEWS
 from drumline.core.state import RunState
-from drumline.core.words import Settlement, Severity
+from drumline.core.vocabulary import Settlement, Severity
 from drumline.record import Record
 
 GONE = frozenset({Settlement.FIXED.value, Settlement.WRONG.value, Settlement.STEP.value})

@@ -8,7 +8,7 @@ from drumline.core.flow.edges import Edge, EdgeKind, edges_of
 from drumline.core.flow.ends import find_status
 from drumline.core.flow.kinds import kind_name
 from drumline.core.flow.model import EndNode, Flow, Node, NodeId
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 
 LONGEST_LABEL = 80
 

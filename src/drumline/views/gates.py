@@ -6,7 +6,7 @@ from shlex import quote
 
 from drumline.core.events import GateOpened
 from drumline.core.state import Gate
-from drumline.core.words import OF_AGENTS
+from drumline.core.vocabulary import OF_AGENTS
 from drumline.views.cells import Row, cut, flatten, width
 from drumline.views.snapshot import RunSnapshot
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from drumline.core.graph import topological
 from drumline.core.ids import StepId
 from drumline.core.plan import Plan, Step
-from drumline.core.words import StepStanding
+from drumline.core.vocabulary import StepStanding
 
 LONGEST_LABEL = 100
 

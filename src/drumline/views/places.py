@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from drumline.core.flow.model import ASKING, AgentNode, CheckNode, LlmNode, MapNode, Node, NodeId, ScriptNode
 from drumline.core.flow.questions import find_question_id, question_id
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
-from drumline.core.flow.state import FlowState, Gathering, Key
+from drumline.core.flow.state import FlowState, Key, MapProgress
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import RUN_WALKS
 from drumline.core.state import RunState
@@ -153,7 +153,7 @@ def _refuse(walk: Walk, name: str) -> InvalidInput:
 # --- how a place is ----------------------------------------------------------------------------------------------
 
 
-class MapProgress(Record):
+class MapFigures(Record):
     """A map at work: how many of its items are over."""
 
     scope: str
@@ -174,7 +174,7 @@ class Held(Record):
     others: tuple[NodeId, ...]
 
 
-class Rest(Record):
+class Timer(Record):
     """A visit whose agent goes on at a time, and why it waits."""
 
     key: Key
@@ -182,15 +182,17 @@ class Rest(Record):
     reason: str
 
 
-def list_maps(walk: Walk) -> list[MapProgress]:
+def list_maps(walk: Walk) -> list[MapFigures]:
     """The maps at work in all flows."""
-    return [measure_map(scope, gathering) for state in walk.flows.values() for scope, gathering in state.maps.items()]
+    return [
+        measure_map(scope, map_progress) for state in walk.flows.values() for scope, map_progress in state.maps.items()
+    ]
 
 
-def measure_map(scope: str, gathering: Gathering) -> MapProgress:
+def measure_map(scope: str, map_progress: MapProgress) -> MapFigures:
     """How far a map is."""
-    return MapProgress(
-        scope=scope, done=len(gathering.results), running=len(gathering.running), total=len(gathering.items)
+    return MapFigures(
+        scope=scope, done=len(map_progress.results), running=len(map_progress.running), total=len(map_progress.items)
     )
 
 
@@ -215,21 +217,21 @@ def list_due(walk: Walk) -> list[Key]:
     ]
 
 
-def list_rests(walk: Walk) -> list[Rest]:
+def list_timers(walk: Walk) -> list[Timer]:
     """The visits whose agents wait for a time, the first to go on first."""
     found = [
-        Rest(key=key, until=relay.until, reason=relay.cut_short)
+        Timer(key=key, until=attempts.until, reason=attempts.cut_short)
         for state in walk.flows.values()
         if state.ended is None
-        for key, relay in state.relays.items()
-        if relay.until is not None
+        for key, attempts in state.visit_attempts.items()
+        if attempts.until is not None
     ]
-    return sorted(found, key=lambda rest: rest.until)
+    return sorted(found, key=lambda timer: timer.until)
 
 
 def is_held(state: FlowState, key: Key) -> bool:
     """Whether the agent of a visit waits for an answer or a time."""
-    return key in state.relays and state.relays[key].is_held
+    return key in state.visit_attempts and state.visit_attempts[key].is_held
 
 
 def find_others(state: FlowState, node: NodeId) -> tuple[NodeId, ...]:
@@ -240,7 +242,7 @@ def find_others(state: FlowState, node: NodeId) -> tuple[NodeId, ...]:
 
 def list_round(state: FlowState) -> list[NodeId]:
     """The nodes of a flow's round that are not over: at work, waiting, and maps; then those held back."""
-    maps = [gathering.node.id for gathering in state.maps.values()]
+    maps = [map_progress.node.id for map_progress in state.maps.values()]
     return [*state.running, *state.waiting, *maps, *state.held]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drumline.core.events import CancelRequested, CorrectionRefused, DocumentWritten, PauseRequested, PlanChanged
-from drumline.core.words import PlanCause
+from drumline.core.vocabulary import PlanCause
 from drumline.views.cells import flatten, name_some
 from drumline.views.told import LONGEST_NOTICE, Told
 

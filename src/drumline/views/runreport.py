@@ -17,7 +17,7 @@ from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Settlement, Severity, StepEnd
+from drumline.core.vocabulary import Settlement, Severity, StepEnd
 from drumline.record import Record
 from drumline.views.activity import attempts, fixes, lost
 from drumline.views.cost import usage_json
@@ -304,12 +304,12 @@ def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]
         for gate in gates
         if gate.step == step and gate.asked_at is not None
     ]
-    rests = [
+    timers = [
         Waited(kind="quota", name=entry.event.reason, began=entry.at, ended=entry.event.until)
         for entry in own
         if isinstance(entry.event, ev.StepDeferred) and entry.event.step == step and entry.event.until is not None
     ]
-    return (*asked, *rests)
+    return (*asked, *timers)
 
 
 def _list_checks(run: RunState, step: Step, state: StepState) -> list[CheckMade]:

@@ -17,7 +17,7 @@ from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.proof import Proof
 from drumline.core.state import RunState
-from drumline.core.words import RunStanding
+from drumline.core.vocabulary import RunStanding
 from drumline.record import Record, replace
 from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER
@@ -27,7 +27,7 @@ from drumline.views.evidence import Evidence
 from drumline.views.gates import answer_command, list_choices, retry_command
 from drumline.views.places import (
     NEVER,
-    Rest,
+    Timer,
     describe_node,
     find_callee,
     find_flow_of,
@@ -37,14 +37,14 @@ from drumline.views.places import (
     is_driven,
     is_lost,
     list_due,
-    list_rests,
     list_round,
+    list_timers,
     measure_map,
     visit_name,
 )
 from drumline.views.snapshot import Trace, Walk
 from drumline.views.states import run_state
-from drumline.views.status import tell_rest, tell_wait
+from drumline.views.status import tell_timer, tell_wait
 
 LONGEST = 400
 
@@ -110,8 +110,8 @@ def explain_walk(walk: Walk, reason: str) -> Why:
         case RunStanding.PARKED if run.unanswered:
             gate = next(iter(run.unanswered))
             return replace(said, text=_ask(walk, gate), gate=gate, hint=_how_to_answer(walk, gate))
-        case RunStanding.PARKED if list_rests(walk):
-            rest = list_rests(walk)[0]
+        case RunStanding.PARKED if list_timers(walk):
+            rest = list_timers(walk)[0]
             return replace(said, kind=TIMER, until=rest.until, hint=_go_on_early(walk, rest))
         case RunStanding.PARKED | RunStanding.INTERRUPTED:
             left = [visit_name(key) for key in walk.began if is_lost(walk, key)]
@@ -130,7 +130,7 @@ def _explain_running(walk: Walk, said: Why) -> Why:
     asking = name_some(walk.run.unanswered)
     words = [f"at work: {acting}"] if acting else []
     words += [f"waiting for an answer to {asking}"] if asking else []
-    words += [tell_rest(rest, walk.now) for rest in list_rests(walk)[:1]]
+    words += [tell_timer(rest, walk.now) for rest in list_timers(walk)[:1]]
     text = "; ".join(words) or f"driver {walk.live[0]} is about to go on"
     return replace(said, text=text, kind=OWNER, owner=walk.live[0])
 
@@ -177,7 +177,7 @@ def _explain_asking(walk: Walk, key: Key) -> Why | None:
 
 def _explain_resting(walk: Walk, key: Key) -> Why | None:
     """An agent that waits for a time: nobody has to do anything but, in a run that is parked, let it go on."""
-    rest = next((rest for rest in list_rests(walk) if rest.key == key), None)
+    rest = next((rest for rest in list_timers(walk) if rest.key == key), None)
     if rest is None:
         return None
     text = tell_wait(rest, walk.now)
@@ -188,10 +188,10 @@ def _explain_resting(walk: Walk, key: Key) -> Why | None:
 def _explain_map(walk: Walk, key: Key) -> Why | None:
     state = find_flow_of(walk, key)
     scope = call_scope(*key)
-    gathering = state.maps.get(scope) if state else None
-    if gathering is None:
+    map_progress = state.maps.get(scope) if state else None
+    if map_progress is None:
         return None
-    found = measure_map(scope, gathering)
+    found = measure_map(scope, map_progress)
     if state is not None and state.ended is not None:
         text = f"{found.done:,} of {found.total:,} items had been collected when its flow ended"
         hint = f"drumline logs {quote(call_scope(*key))}"
@@ -361,7 +361,7 @@ def _go_on(walk: Walk) -> str:
     return f"drumline resume {walk.run.id}"
 
 
-def _go_on_early(walk: Walk, rest: Rest) -> str:
+def _go_on_early(walk: Walk, rest: Timer) -> str:
     """Before its time only a retry lets a visit go on: a driver that is started would park again."""
     return retry_command(visit_name(rest.key)) if rest.until > walk.now else _go_on(walk)
 

@@ -9,7 +9,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Status, Step
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
-from drumline.core.words import Hindrance, RunStanding, StepStanding
+from drumline.core.vocabulary import Hindrance, RunStanding, StepStanding
 from drumline.views.snapshot import RunSnapshot, Snapshot
 
 EXIT_CODES: Mapping[RunStanding, int] = MappingProxyType(

@@ -18,7 +18,7 @@ from drumline.views.cost import usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import gate_json
 from drumline.views.mutants import mutants_json
-from drumline.views.places import Rest, describe_node, is_lost, list_held, list_maps, list_rests, visit_name
+from drumline.views.places import Timer, describe_node, is_lost, list_held, list_maps, list_timers, visit_name
 from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot, Trace, Walk
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
@@ -83,8 +83,8 @@ def walk_json(walk: Walk) -> dict[str, object]:
             for found in list_maps(walk)
         ],
         "resting": [
-            {"visit": visit_name(rest.key), "until": rest.until, "reason": rest.reason or None}
-            for rest in list_rests(walk)
+            {"visit": visit_name(timer.key), "until": timer.until, "reason": timer.reason or None}
+            for timer in list_timers(walk)
         ],
         "held": [{"visit": visit_name(held.key), "waits_for": list(held.others)} for held in list_held(walk)],
         "visits": dict(root.visits) if root else {},
@@ -128,25 +128,25 @@ def _parked_for(snapshot: Snapshot) -> str:
     if run.parked_for:
         return run.parked_for
     waits = [f"waiting for an answer to {name_some(run.unanswered)}"] if run.unanswered else []
-    rests = list_rests(snapshot.sole)[:1] if snapshot.sole else []
-    if rests:
-        waits.append(tell_rest(rests[0], snapshot.now))
+    timers = list_timers(snapshot.sole)[:1] if snapshot.sole else []
+    if timers:
+        waits.append(tell_timer(timers[0], snapshot.now))
     elif run.parked_until is not None:
         left = run.parked_until - snapshot.now
         waits.append(f"waiting for a quota, {f'for another {duration(left)}' if left > 0 else 'which has reset'}")
     return "; ".join(waits) or "waiting to be resumed"
 
 
-def tell_rest(rest: Rest, now: float) -> str:
+def tell_timer(timer: Timer, now: float) -> str:
     """What a visit waits for that goes on at a time, in words."""
-    return f"{visit_name(rest.key)} {tell_wait(rest, now)}"
+    return f"{visit_name(timer.key)} {tell_wait(timer, now)}"
 
 
-def tell_wait(rest: Rest, now: float) -> str:
+def tell_wait(timer: Timer, now: float) -> str:
     """When a visit goes on, and why it waits."""
-    left = rest.until - now
+    left = timer.until - now
     when = f"goes on in {duration(left)}" if left > 0 else "can go on now"
-    return f"{when}: {flatten(rest.reason, LONGEST)}"
+    return f"{when}: {flatten(timer.reason, LONGEST)}"
 
 
 def list_unchanged(walk: Walk) -> list[str]:

@@ -20,11 +20,11 @@ from drumline.core.proof import Level, Proof
 from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
+from drumline.core.vocabulary import GateKind, RunStanding, StepEnd, StepStanding
 from drumline.core.waves import find_stop, manual_items
-from drumline.core.words import GateKind, RunStanding, StepEnd, StepStanding
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
-from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_resting, round_hint
+from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, round_hint
 from drumline.views.cells import count, flatten, list_under, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
@@ -310,7 +310,7 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
         case RunStanding.PARKED if run.open_gates and not run.parked_for:
             most = 1 if sole is None else 3
             yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:most])
-        case RunStanding.PARKED if resting := find_resting(snapshot):
+        case RunStanding.PARKED if resting := find_waiting(snapshot):
             yield retry_command(resting)
         case RunStanding.PARKED | RunStanding.INTERRUPTED | RunStanding.CANCELLED:
             yield f"drumline resume {run.id}"

@@ -101,8 +101,8 @@ def _attempt_ended(scene: WalkScene, event: AttemptEnded) -> Told | None:
     name = visit_name(_key(event))
     scene.began.pop(_key(event), None)
     data = {**_where(event), "failure": event.failure or None, "until": event.until, "message": event.message or None}
-    rest = f"waits for {duration(event.until - scene.at)}" if event.until is not None else "is cut short"
-    text = f"{name} {rest}: {flatten(event.message, LONGEST_REASON)}"
+    timer = f"waits for {duration(event.until - scene.at)}" if event.until is not None else "is cut short"
+    text = f"{name} {timer}: {flatten(event.message, LONGEST_REASON)}"
     if event.question:
         text = f"{name} waits: its agent asks a person"
     remarks = f"; {tell_notices(event.notices)}" if event.notices else ""

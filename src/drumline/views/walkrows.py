@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from drumline.core.flow.state import Key
-from drumline.core.words import StepStanding
+from drumline.core.vocabulary import StepStanding
 from drumline.views.cells import Row, count, cut, fit, flatten, name_some, width
 from drumline.views.duration import duration
 from drumline.views.places import (
@@ -17,7 +17,7 @@ from drumline.views.places import (
     list_held,
     list_maps,
     list_path,
-    list_rests,
+    list_timers,
     visit_name,
 )
 from drumline.views.snapshot import Trace, Walk
@@ -81,7 +81,7 @@ def count_words(walk: Walk) -> list[str]:
 def next_words(walk: Walk) -> str:
     """The command that the footer ends with."""
     idle = run_state(walk) == "interrupted" or (walk.run.parked and not walk.run.unanswered)
-    return f"drumline resume {walk.run.id}" if idle and not list_rests(walk) else "drumline logs, drumline why"
+    return f"drumline resume {walk.run.id}" if idle and not list_timers(walk) else "drumline logs, drumline why"
 
 
 def ending_rows(walk: Walk, wide: int) -> list[Row]:
@@ -112,10 +112,10 @@ def _list_work(walk: Walk, tick: int) -> list[Item]:
         items.append(look._replace(name=found.name, text=progress))
     for key in list_due(walk):
         items.append(Item(SYMBOLS[StepStanding.READY], "ready", visit_name(key), "due"))
-    for rest in list_rests(walk):
-        left = duration(max(0.0, rest.until - walk.now))
-        text = f"goes on in {left}: {flatten(rest.reason)}"
-        items.append(Item(SYMBOLS[StepStanding.PARKED], "parked", visit_name(rest.key), text))
+    for timer in list_timers(walk):
+        left = duration(max(0.0, timer.until - walk.now))
+        text = f"goes on in {left}: {flatten(timer.reason)}"
+        items.append(Item(SYMBOLS[StepStanding.PARKED], "parked", visit_name(timer.key), text))
     for held in list_held(walk):
         items.append(
             Item(SYMBOLS[StepStanding.WAITING], "waiting", visit_name(held.key), f"waits for {name_some(held.others)}")

@@ -11,7 +11,7 @@ from drumline.core.ids import RunId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Step
-from drumline.core.words import RunStanding, StepEnd, StepStanding
+from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.attempts import note_step

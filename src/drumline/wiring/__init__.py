@@ -1,5 +1,5 @@
 """The composition root: reads settings, picks adapters. The only place that knows them all."""
 
-from drumline.wiring.site import STORE, Site, open_site
+from drumline.wiring.project import STORE, Project, open_project
 
-__all__ = ["STORE", "Site", "open_site"]
+__all__ = ["STORE", "Project", "open_project"]

@@ -11,14 +11,14 @@ from drumline.agents import PROGRAMS, open_agent
 from drumline.agents.asking import connect
 from drumline.core.redaction import Redaction
 from drumline.core.routing import TIERS
-from drumline.engine.kit import Worker
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent
+from drumline.engine.services import Worker
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
 from drumline.ports.library import Callee
 from drumline.ports.processes import Processes
-from drumline.profiles import PLACE, McpServer, Profile, find_loan
+from drumline.profiles import PLACE, McpServer, Profile, find_grant
 from drumline.protection import AUTO
 from drumline.record import replace
 
@@ -27,7 +27,7 @@ from drumline.record import replace
 class AgentRegistry:
     """Opens agents, each once. `agent` is the run's own.
 
-    `profiles` are as the run has pinned them; `servers` and `tables` as they are now: what is lent is not pinned.
+    `profiles` are as the run has pinned them; `servers` and `tables` as they are now: what is granted is not pinned.
     With `ask_tool` agents that can be given one have a tool to ask a person. With `watched` the work tree is looked at
     before and after an agent: for runs that keep no trees of their own. What is `hidden` no agent sees in its jail.
     """
@@ -86,14 +86,14 @@ class AgentRegistry:
         return self.opened[spec, name]
 
     def _connect(self, spec: str, name: str) -> Agent:
-        loan = find_loan(self.tables, name, spec)
+        grant = find_grant(self.tables, name, spec)
         open_with = partial(
             open_agent,
             spec,
             processes=self.processes,
             base=self.base,
             tiers=self._find_tiers(spec, name),
-            loan=replace(loan, hide=(*loan.hide, *self.hidden)),
+            grant=replace(grant, hide=(*grant.hide, *self.hidden)),
             sandbox=self.sandbox,
         )
         agent = connect(spec, open_with=open_with, servers=self.servers, tool=self.ask_tool)

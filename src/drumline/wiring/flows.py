@@ -17,7 +17,7 @@ from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.reviewers import REVIEWER
 from drumline.core.state import RunState
 from drumline.engine.flow.stepflow import USUAL_FLOW
-from drumline.engine.kit import FlowServices
+from drumline.engine.services import FlowServices
 from drumline.errors import GitError, InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import SHIPPED, FlowLibrary, find_flow, open_flow
@@ -30,7 +30,7 @@ from drumline.protection import REQUIRED
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.wiring.agents import AgentRegistry
-from drumline.wiring.site import Site
+from drumline.wiring.project import Project
 from drumline.workspace.fingerprint import Print, compare_fingerprints, take_fingerprint
 from drumline.workspace.worktrees import file_name
 
@@ -97,56 +97,56 @@ def find_check_fault(check: str, commands: Mapping[str, str]) -> str:
     return f"no check and no program is called {check!r}; {advice}"
 
 
-def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
+def open_library(project: Project, keep: Path, *, override: str = "") -> FlowLibrary:
     """Finds flows and agents by name for one run, whose copies of flows are in `keep`."""
     return FlowLibrary(
-        top=site.repository.top,
+        top=project.repository.top,
         keep=keep,
-        profiles=read_profiles(site.config),
-        default=site.settings.agent,
+        profiles=read_profiles(project.config),
+        default=project.settings.agent,
         override=override,
         list_known=list_names,
-        around=describe_surroundings(site.repository.top, site.config),
+        around=describe_surroundings(project.repository.top, project.config),
     )
 
 
-def open_flow_services(site: Site, run: RunState) -> FlowServices:
+def open_flow_services(project: Project, run: RunState) -> FlowServices:
     """What a walk of a flow in this run works with, beside what every run has."""
     pinned = "" if run.lands else run.begun.agent
-    profiles = read_profiles(site.config)
-    registry = _open_registry(site, run.begun.profiles, agent=pinned or site.settings.agent)
+    profiles = read_profiles(project.config)
+    registry = _open_registry(project, run.begun.profiles, agent=pinned or project.settings.agent)
     return FlowServices(
-        library=open_library(site, site.logs(run.id) / "flows", override=pinned),
+        library=open_library(project, project.logs(run.id) / "flows", override=pinned),
         expressions=SafeExpressions(),
         schemas=JsonSchemas(),
-        skills=open_skills(site.repository.top),
+        skills=open_skills(project.repository.top),
         tools=TOOLS,
         mcp_servers=list(profiles.mcp),
         commands=run.begun.commands or profiles.commands,
-        watch=_Onlooker(site.repository.top),
+        watch=_Onlooker(project.repository.top),
         fallback=registry.find_all(run.begun.fallback),
     )
 
 
-def open_walked_flows(site: Site, names: Iterable[str]) -> list[list[Flow]]:
+def open_walked_flows(project: Project, names: Iterable[str]) -> list[list[Flow]]:
     """The flows of the repository that a run of a plan walks, each with those it calls: those that its steps name, and
     those that stand in for a shipped one. InvalidInput if one is not there, broken, or lands nothing.
     """
-    library = open_library(site, site.state_dir / "flows")
+    library = open_library(project, project.state_dir / "flows")
     found: list[list[Flow]] = []
     named = tuple(names)
     for name in dict.fromkeys((*named, USUAL_FLOW, *RUN_FLOWS)):
         path = library.locate(name)
         if name not in named and path.is_relative_to(SHIPPED):
             continue
-        flow, _ = open_flow(path, around=describe_surroundings(library.top, site.config, folder=path.parent))
+        flow, _ = open_flow(path, around=describe_surroundings(library.top, project.config, folder=path.parent))
         if not is_for_runs(flow) and not is_for_steps(flow):
             raise InvalidInput(f"a step cannot walk the flow {name!r}: {NO_LANDING}", hint="drumline flow graph step")
         found.append(list_flows(library, flow))
     return found
 
 
-def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> list[str]:
+def check_flow_agents(project: Project, library: FlowLibrary, flow: Flow) -> list[str]:
     """Refuse a flow before it begins if one of its agents, or one that takes over, is not there; all are named.
 
     Flows that it calls count, too, as far as they can be read. Returns the agents that the nodes name.
@@ -160,17 +160,17 @@ def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> list[str]
         try:
             callee = library.find_callee(name, around=Path(place.path).parent)
             if callee.flow is None:
-                site.check_agent(callee.agent)
+                project.check_agent(callee.agent)
                 specs.append(callee.agent)
         except InvalidInput as error:
             problems.setdefault(str(error), error.hint)
-    registry = _open_registry(site, site.profiles, agent=site.settings.agent)
-    for name in site.settings.fallback:
+    registry = _open_registry(project, project.profiles, agent=project.settings.agent)
+    for name in project.settings.fallback:
         try:
-            site.check_agent(registry.find(name).agent)
+            project.check_agent(registry.find(name).agent)
         except InvalidInput as error:
             problems.setdefault(f"the setting fallback: {name}: {error}", error.hint)
-    if site.settings.sandbox == REQUIRED and any(_starts_commands(one) for one in list_flows(library, flow)):
+    if project.settings.sandbox == REQUIRED and any(_starts_commands(one) for one in list_flows(library, flow)):
         choose_jail(REQUIRED)
     if problems:
         raise InvalidInput("\n".join(problems), hint=next(iter(problems.values())))
@@ -208,9 +208,9 @@ def list_flows(library: FlowLibrary, flow: Flow) -> list[Flow]:
     return waiting
 
 
-def _open_registry(site: Site, profiles: Mapping[str, Mapping[str, str]], *, agent: str) -> AgentRegistry:
-    processes = SupervisedProcesses(site.state_dir, NO_DRIVER)
-    return AgentRegistry(agent=agent, profiles=profiles, processes=processes, base=site.repository.top)
+def _open_registry(project: Project, profiles: Mapping[str, Mapping[str, str]], *, agent: str) -> AgentRegistry:
+    processes = SupervisedProcesses(project.state_dir, NO_DRIVER)
+    return AgentRegistry(agent=agent, profiles=profiles, processes=processes, base=project.repository.top)
 
 
 class _Onlooker:
@@ -238,8 +238,8 @@ class _Onlooker:
             return None
 
 
-def flow_folder(site: Site, run: RunId) -> Path:
+def flow_folder(project: Project, run: RunId) -> Path:
     """The folder in a flow run's own worktree that stands for the one we are in."""
-    root = site.worktrees / file_name(run) / file_name(FLOW)
-    here = site.here
-    return root / here.relative_to(site.repository.top) if here.is_relative_to(site.repository.top) else root
+    root = project.worktrees / file_name(run) / file_name(FLOW)
+    here = project.here
+    return root / here.relative_to(project.repository.top) if here.is_relative_to(project.repository.top) else root

@@ -9,45 +9,45 @@ from drumline.core.ids import DriverId
 from drumline.core.setups import read_setup
 from drumline.core.state import RunState
 from drumline.engine.checkslots import CheckSlots
-from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.redacted import RedactedProcesses
+from drumline.engine.services import FlowServices, Services, Tools, Worker
 from drumline.engine.verifying import Verifier
 from drumline.planfiles.task import TaskFiles
 from drumline.ports.models import Models
 from drumline.processes.census import MARK
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring.kits import SystemClock, open_hold
-from drumline.wiring.site import Site
+from drumline.wiring.project import Project
+from drumline.wiring.services import SystemClock, open_hold
 
 
-def open_verifier(site: Site, store: SqliteStore, run: RunState, driver: DriverId) -> Verifier:
+def open_verifier(project: Project, store: SqliteStore, run: RunState, driver: DriverId) -> Verifier:
     """What runs the checks of this run again; everything that it starts ends with the driver."""
-    workspaces = site.workspaces(run)
+    workspaces = project.workspaces(run)
     workspaces.mark_processes({MARK: driver})
     tools = Tools(
         processes=RedactedProcesses(
-            processes=SupervisedProcesses(site.roster.home(driver), driver), redaction=site.redaction
+            processes=SupervisedProcesses(project.roster.home(driver), driver), redaction=project.redaction
         ),
         open_agent=_refuse_agent,
         open_models=_refuse_models,
-        checks=open_hold(site, provide=read_setup("", run.begun.provide).paths),
-        slots=CheckSlots(site.settings.check_jobs),
+        checks=open_hold(project, provide=read_setup("", run.begun.provide).paths),
+        slots=CheckSlots(project.settings.check_jobs),
     )
-    kit = Kit(
+    services = Services(
         store=store,
-        roster=site.roster,
+        roster=project.roster,
         workspaces=workspaces,
         planfiles=TaskFiles(run.plan),
         clock=SystemClock(),
-        logs=site.logs(run.id),
+        logs=project.logs(run.id),
         equip=partial(_give, tools),
         open_flows=_refuse_flows,
-        check_timeout=apply_pins(site.settings, run.begun).check_timeout,
-        redaction=site.redaction,
-        base=site.repository.top,
+        check_timeout=apply_pins(project.settings, run.begun).check_timeout,
+        redaction=project.redaction,
+        base=project.repository.top,
     )
-    return Verifier(kit=kit, tools=tools, run=run)
+    return Verifier(services=services, tools=tools, run=run)
 
 
 def _give(tools: Tools, driver: DriverId) -> Tools:

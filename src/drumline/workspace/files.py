@@ -77,13 +77,13 @@ class WorkFiles:
 
     def _has_loaded(self, tree: Tree | None) -> bool:
         """Whether the index is known to have this tree: nobody has written it since we did."""
-        stamp, known = self._git.facts.get(("index", str(self._index)), (None, None))
-        return tree is not None and known == tree and stamp is not None and stamp == _identify(self._index)
+        fingerprint, known = self._git.facts.get(("index", str(self._index)), (None, None))
+        return tree is not None and known == tree and fingerprint is not None and fingerprint == _identify(self._index)
 
     async def tell_tree(self) -> Tree:
         """The tree that the index has."""
-        stamp, known = self._git.facts.get(("index", str(self._index)), (None, None))
-        if stamp is not None and stamp == _identify(self._index):
+        fingerprint, known = self._git.facts.get(("index", str(self._index)), (None, None))
+        if fingerprint is not None and fingerprint == _identify(self._index):
             return Tree(known)
         return Tree((await self._run("write-tree")).line)
 

@@ -24,7 +24,7 @@ from drumline.workspace.locks import hold, take_lock
 from drumline.workspace.worktrees import file_name
 
 WORK, VERIFY = "work@", "verify@"
-LENT = "@verify/"
+VERIFYING = "@verify/"
 """How the id begins by which a worktree for checks is asked for; no step of a plan is called so."""
 _ENTRIES = ".places"
 _LOCK = ".places.lock"
@@ -39,8 +39,8 @@ class Places:
 
     def find(self, step: StepId) -> str:
         """The name of the worktree that a step has, or would have by itself."""
-        if step.startswith(LENT):
-            return VERIFY + step.removeprefix(LENT)
+        if step.startswith(VERIFYING):
+            return VERIFY + step.removeprefix(VERIFYING)
         return self._read(self._entry(step)) or file_name(step)
 
     async def assign(self, step: StepId) -> str:
@@ -83,7 +83,7 @@ class Places:
             yield [*self._find_free(), *(name for name in self._list() if self._is_unused(name))]
 
     @asynccontextmanager
-    async def lend(self, suits: Callable[[str], bool]) -> AsyncIterator[StepId]:
+    async def acquire(self, suits: Callable[[str], bool]) -> AsyncIterator[StepId]:
         """A worktree for checks until the block is left: a free one, best one that suits, or the name of a new one."""
         async with self._hold():
             known = [name for name in self._list() if name.startswith(VERIFY)]
@@ -92,7 +92,7 @@ class Places:
             chosen = next(iter(free), "") or next(name for name in new if name not in known and self._is_free(name))
             lock = take_lock(self._use(chosen))
         try:
-            yield StepId(LENT + chosen.removeprefix(VERIFY))
+            yield StepId(VERIFYING + chosen.removeprefix(VERIFY))
         finally:
             os.close(lock)
 

@@ -70,14 +70,14 @@ class Pool:
             desk.note_setup(setup)
 
     @asynccontextmanager
-    async def lend(self, setup: str) -> AsyncIterator[StepId]:
+    async def acquire(self, setup: str) -> AsyncIterator[StepId]:
         """A place for checks in which nobody works, until the block is left; best one that has this setup."""
-        async with self._places.lend(lambda name: read_setup(self._aside / name) == setup) as lent:
+        async with self._places.acquire(lambda name: read_setup(self._aside / name) == setup) as acquired:
             try:
-                yield lent
+                yield acquired
             finally:
                 with anyio.CancelScope(shield=True):
-                    await self._look_after(lent)
+                    await self._look_after(acquired)
 
     async def _look_after(self, place: StepId) -> None:
         """Forget the setup of a place if somebody has changed what it installed."""
@@ -89,7 +89,7 @@ class Pool:
                 desk.forget_setup()
 
     async def stage(self, place: StepId, tree: Tree, *, base: Commit, setup: str) -> None:
-        """Bring a place that was lent to `tree`; of ignored files only dependencies of this setup stay."""
+        """Bring a place that was acquired to `tree`; of ignored files only dependencies of this setup stay."""
         async with self._open(place) as desk:
             fits = desk.setup == setup
             if not fits:

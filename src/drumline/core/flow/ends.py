@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from drumline.core.flow.model import END_STATES, EndNode
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 
 STATUS_WORDS: Mapping[WalkEnd, Sequence[str]] = MappingProxyType(
     {

@@ -30,7 +30,7 @@ from collections.abc import Mapping
 from drumline.core.event import Event
 from drumline.core.flow.model import Json, NodeId
 from drumline.core.ids import NO_DRIVER, DriverId
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 from drumline.record import field
 
 PROTOCOL = 1

@@ -10,11 +10,11 @@ from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.merging import Result, merge_results
 from drumline.core.flow.model import EndNode, MapNode, NodeId
-from drumline.core.flow.relay import Relay, begin_attempt, end_attempt, lose_attempt, name_session
 from drumline.core.flow.scopes import call_scope, parent_scope
-from drumline.core.flow.state import FlowState, Gathering, Key, Visited
+from drumline.core.flow.state import FlowState, Key, MapProgress, Visited
 from drumline.core.flow.templates import resolve_raw
 from drumline.core.flow.values import is_list, name_type
+from drumline.core.flow.visitattempts import VisitAttempts, begin_attempt, end_attempt, lose_attempt, name_session
 from drumline.core.reviewevents import REVIEWING
 from drumline.core.stepevents import AttemptEnded, AttemptStarted, AttemptUsed, SessionOpened
 from drumline.errors import InvalidInput, NotAllowed
@@ -59,9 +59,9 @@ def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
         del state.waiting[event.node]
         state.running[event.node] = None
     else:
-        gathering, index = state.find_item(event.scope)
-        del gathering.waiting[index]
-        gathering.running[index] = None
+        map_progress, index = state.find_item(event.scope)
+        del map_progress.waiting[index]
+        map_progress.running[index] = None
 
 
 def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
@@ -69,8 +69,8 @@ def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
     state.spent += event.spent
     key = Key(event.scope, event.node, event.visit)
     _count(state, state.metered.pop(key, {}))
-    if key in state.relays and not event.waits:
-        lose_attempt(state.relays[key])
+    if key in state.visit_attempts and not event.waits:
+        lose_attempt(state.visit_attempts[key])
     _give_back(state, event)
 
 
@@ -80,8 +80,8 @@ def _node_blocked(state: FlowState, event: ev.NodeBlocked) -> None:
     _count(state, event.usage)
     key = Key(event.scope, event.node, event.visit)
     state.metered.pop(key, None)
-    if key in state.relays:
-        state.relays[key].refresh()
+    if key in state.visit_attempts:
+        state.visit_attempts[key].refresh()
     _give_back(state, event)
 
 
@@ -91,9 +91,9 @@ def _give_back(state: FlowState, event: Visited) -> None:
         del state.running[event.node]
         state.waiting[event.node] = None
     else:
-        gathering, index = state.find_item(event.scope)
-        del gathering.running[index]
-        gathering.waiting[index] = None
+        map_progress, index = state.find_item(event.scope)
+        del map_progress.running[index]
+        map_progress.waiting[index] = None
 
 
 def _attempt_started(state: FlowState, event: AttemptStarted) -> None:
@@ -101,14 +101,14 @@ def _attempt_started(state: FlowState, event: AttemptStarted) -> None:
         return
     key = _find_key(event)
     state.check_due(key)
-    begin_attempt(state.relays.setdefault(key, Relay()), event)
+    begin_attempt(state.visit_attempts.setdefault(key, VisitAttempts()), event)
     if event.session:  # if this attempt is lost, nobody knows how far it came in the session
         state.sessions = {node: kept for node, kept in state.sessions.items() if kept.session != event.session}
 
 
 def _session_opened(state: FlowState, event: SessionOpened) -> None:
-    if _find_key(event) in state.relays:
-        name_session(state.relays[_find_key(event)], event.session)
+    if _find_key(event) in state.visit_attempts:
+        name_session(state.visit_attempts[_find_key(event)], event.session)
 
 
 def _node_used(state: FlowState, event: ev.NodeUsed) -> None:
@@ -117,19 +117,19 @@ def _node_used(state: FlowState, event: ev.NodeUsed) -> None:
 
 
 def _attempt_used(state: FlowState, event: AttemptUsed) -> None:
-    if _find_key(event) in state.relays:
+    if _find_key(event) in state.visit_attempts:
         state.metered[_find_key(event)] = event.usage
 
 
 def _attempt_ended(state: FlowState, event: AttemptEnded) -> None:
     key = _find_key(event)
-    if key not in state.relays:
+    if key not in state.visit_attempts:
         return
     state.check_due(key)
     state.spent += event.spent
     state.metered.pop(key, None)
     _count(state, event.usage)
-    end_attempt(state.relays[key], event)
+    end_attempt(state.visit_attempts[key], event)
     if event.waits:
         _give_back(state, key)
 
@@ -153,9 +153,9 @@ def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
     state.spent += event.spent
     state.login = event.login or state.login
     _count(state, event.usage)
-    if state.relays or state.metered:
+    if state.visit_attempts or state.metered:
         key = Key(event.scope, event.node, event.visit)
-        state.relays.pop(key, None)
+        state.visit_attempts.pop(key, None)
         state.metered.pop(key, None)
     if event.scope != state.scope:
         _item_ended(state, event)
@@ -170,32 +170,32 @@ def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
 
 
 def _item_ended(state: FlowState, event: ev.NodeEnded) -> None:
-    gathering, index = state.find_item(event.scope)
-    gathering.running.pop(index, None)
-    gathering.waiting.pop(index, None)
-    name = gathering.node.id
+    map_progress, index = state.find_item(event.scope)
+    map_progress.running.pop(index, None)
+    map_progress.waiting.pop(index, None)
+    name = map_progress.node.id
     if event.failure:
         state.failures[f"{name}[{index}]"] = f"map node '{name}': sub-branch [{index}] failed: {event.failure}"
         return
-    gathering.results[index] = event.output
-    if len(gathering.results) == len(gathering.items):
-        _gathered(state, gathering)
+    map_progress.results[index] = event.output
+    if len(map_progress.results) == len(map_progress.items):
+        _gathered(state, map_progress)
         _settle(state)
 
 
 def _flow_ended(state: FlowState, event: ev.FlowEnded) -> None:
     state.ended = event
     state.values.update(event.writes)
-    for gathering in state.maps.values():
-        gathering.running.clear()
+    for map_progress in state.maps.values():
+        map_progress.running.clear()
     state.running.clear()
 
 
-def _gathered(state: FlowState, gathering: Gathering) -> None:
+def _gathered(state: FlowState, map_progress: MapProgress) -> None:
     """A map is over: results stand in the order of the items, whatever the order they came in."""
-    node = gathering.node
-    state.maps.pop(call_scope(state.scope, node.id, gathering.visit), None)
-    collected = [gathering.results[index] for index in range(len(gathering.items))]
+    node = map_progress.node
+    state.maps.pop(call_scope(state.scope, node.id, map_progress.visit), None)
+    collected = [map_progress.results[index] for index in range(len(map_progress.items))]
     state.results.append(Result(node.id, {node.collect_into: collected}, node.next))
 
 
@@ -277,11 +277,11 @@ def _gather(state: FlowState, node: MapNode, visit: int) -> None:
     if not is_list(items):
         state.broken = f"map node '{node.id}': `over` must be an array, got {name_type(items)}"
         return
-    gathering = Gathering(node=node, visit=visit, items=items, waiting=dict.fromkeys(range(len(items))))
+    map_progress = MapProgress(node=node, visit=visit, items=items, waiting=dict.fromkeys(range(len(items))))
     if items:
-        state.maps[call_scope(state.scope, node.id, visit)] = gathering
+        state.maps[call_scope(state.scope, node.id, visit)] = map_progress
     else:
-        _gathered(state, gathering)
+        _gathered(state, map_progress)
 
 
 _APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {

@@ -40,7 +40,7 @@ from drumline.core.flow.model import (
     SettleNode,
     WorkspaceNode,
 )
-from drumline.core.words import DocumentKind, PlanCause, Severity
+from drumline.core.vocabulary import DocumentKind, PlanCause, Severity
 
 CAUSES = tuple(cause for cause in PlanCause if cause is not PlanCause.EDIT)
 """Why a flow can change the plan; an edit is a person's."""

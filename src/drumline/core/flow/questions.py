@@ -12,7 +12,7 @@ from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.state import RunState
-from drumline.core.words import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.errors import NotAllowed
 from drumline.record import Record
 
@@ -45,8 +45,8 @@ def question_id(key: Key, number: int = 1, *, asker: Asker = FLOW_ITSELF) -> Gat
 
 def find_question_id(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> GateId:
     """The gate at which a visit waits, or would wait."""
-    relay = state.relays.get(key) if state.relays else None
-    return question_id(key, 1 if relay is None else relay.questions, asker=asker)
+    attempts = state.visit_attempts.get(key) if state.visit_attempts else None
+    return question_id(key, 1 if attempts is None else attempts.questions, asker=asker)
 
 
 def list_waiting(states: Iterable[FlowState], asker: Asker) -> list[GateId]:
@@ -89,14 +89,14 @@ def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> Gat
             rule=node.validation or "",
             default=find_default(node, values),
         )
-    relay = state.relays.get(key)
-    if isinstance(node, AgentNode) and relay is not None:
+    attempts = state.visit_attempts.get(key)
+    if isinstance(node, AgentNode) and attempts is not None:
         return GateOpened(
-            gate=question_id(key, relay.questions, asker=asker),
+            gate=question_id(key, attempts.questions, asker=asker),
             kind=GateKind.QUESTION,
-            question=f"The agent at {call_scope(*key).removesuffix('#1')} asks: {relay.asks}",
-            asks=relay.asks,
-            permissions=relay.permissions,
+            question=f"The agent at {call_scope(*key).removesuffix('#1')} asks: {attempts.asks}",
+            asks=attempts.asks,
+            permissions=attempts.permissions,
             options=(),
             step=asker.step,
             free=True,

@@ -15,9 +15,9 @@ from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.merging import Result
 from drumline.core.flow.model import Json, MapNode, NodeId
-from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import item_scope, split_item
 from drumline.core.flow.values import overlay
+from drumline.core.flow.visitattempts import VisitAttempts
 from drumline.errors import NotAllowed
 
 
@@ -41,7 +41,7 @@ class Visited(Protocol):
 
 
 @dataclass(kw_only=True, slots=True)
-class Gathering:
+class MapProgress:
     """A map at work: which items wait, run, and what came of the others."""
 
     node: MapNode
@@ -56,8 +56,8 @@ class Gathering:
 class FlowState:
     """Everything the events of one flow say; `walk.py` reads it, only `fold_flow` changes it.
 
-    `relays` has the visits of agents that are not over, `metered` what visits at work have used so far, `sessions`
-    those that a node's last visit left.
+    `visit_attempts` has the visits of agents that are not over, `metered` what visits at work have used so far,
+    `sessions` those that a node's last visit left.
     """
 
     chart: Chart
@@ -67,7 +67,7 @@ class FlowState:
     visits: dict[NodeId, int] = field(default_factory=dict)
     waiting: dict[NodeId, None] = field(default_factory=dict)
     running: dict[NodeId, None] = field(default_factory=dict)
-    maps: dict[str, Gathering] = field(default_factory=dict)
+    maps: dict[str, MapProgress] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     held: tuple[NodeId, ...] = ()
     end: NodeId | None = None
@@ -77,7 +77,7 @@ class FlowState:
     spent: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
     ended: ev.FlowEnded | None = None
-    relays: dict[Key, Relay] = field(default_factory=dict)
+    visit_attempts: dict[Key, VisitAttempts] = field(default_factory=dict)
     metered: dict[Key, Mapping[str, float]] = field(default_factory=dict)
     sessions: dict[NodeId, ev.SessionKept] = field(default_factory=dict)
 
@@ -85,8 +85,8 @@ class FlowState:
     def acting(self) -> list[Key]:
         """The visits that were started and have not ended."""
         found = [Key(self.scope, node, self.visits[node]) for node in self.running]
-        for scope, gathering in self.maps.items():
-            found.extend(Key(item_scope(scope, index), gathering.node.branch, 1) for index in gathering.running)
+        for scope, map_progress in self.maps.items():
+            found.extend(Key(item_scope(scope, index), map_progress.node.branch, 1) for index in map_progress.running)
         return found
 
     @property
@@ -103,7 +103,7 @@ class FlowState:
         """Which nodes failed, and why; empty if none did."""
         return "; ".join(f"node '{node}': {why}" for node, why in sorted(self.failures.items()))
 
-    def find_item(self, scope: str) -> tuple[Gathering, int]:
+    def find_item(self, scope: str) -> tuple[MapProgress, int]:
         """The map and the index that an item's scope names; NotAllowed if that map is not at work."""
         place = split_item(scope)
         if place is None or place[0] not in self.maps:
@@ -115,8 +115,8 @@ class FlowState:
         if key.scope == self.scope:
             due = self.visits.get(key.node) == key.visit and (key.node in self.running or key.node in self.waiting)
         else:
-            gathering, index = self.find_item(key.scope)
-            due = index in gathering.running or index in gathering.waiting
+            map_progress, index = self.find_item(key.scope)
+            due = index in map_progress.running or index in map_progress.waiting
         if not due:
             raise NotAllowed(
                 f"visit {key.visit} of node {key.node!r} in {key.scope!r} is not due in flow {self.chart.flow.name!r}",
@@ -127,5 +127,5 @@ class FlowState:
         """The values as a visit sees them, to be read only."""
         if key.scope == self.scope:
             return self.values
-        gathering, index = self.find_item(key.scope)
-        return overlay({gathering.node.item: gathering.items[index]}, self.values)
+        map_progress, index = self.find_item(key.scope)
+        return overlay({map_progress.node.item: map_progress.items[index]}, self.values)

@@ -35,7 +35,7 @@ from drumline.core.flow.model import (
 from drumline.core.flow.noderules import check_limits, check_nodes, check_skills
 from drumline.core.flow.parallel import check_fan_outs, check_maps
 from drumline.core.plan import Problem
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 from drumline.record import replace
 
 MOST_NODES_FOR_SUGGESTIONS = 500

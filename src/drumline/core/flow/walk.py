@@ -19,12 +19,12 @@ from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import ASKING, COMPUTING, EndNode, Json, Node, NodeId, RouteNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
 from drumline.core.flow.scopes import item_scope, split_item
-from drumline.core.flow.state import FlowState, Gathering, Key
+from drumline.core.flow.state import FlowState, Key, MapProgress
 from drumline.core.flow.templates import render_lenient
 from drumline.core.flow.values import overlay
 from drumline.core.ids import NO_DRIVER, DriverId
 from drumline.core.money import compare_dollars
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 from drumline.record import Record, replace
 
 Evaluate = Callable[[str, Mapping[str, Json]], Json]
@@ -46,8 +46,8 @@ class Finish(Record):
     failed: tuple[str, ...] = ()
 
 
-class Stretch(NamedTuple):
-    """A piece of a walk: events to record, already folded, and the acts that are due then."""
+class WalkBatch(NamedTuple):
+    """A batch of a walk: events to record, already folded, and the acts that are due then."""
 
     events: tuple[Event, ...]
     due: tuple[RunNode, ...]
@@ -163,7 +163,7 @@ def count_left(state: FlowState) -> float | None:
     return None if allowed is None else max(0.0, allowed - state.usage.get("cost_usd", 0.0))
 
 
-def walk_on(state: FlowState, evaluate: Evaluate) -> Stretch:
+def walk_on(state: FlowState, evaluate: Evaluate) -> WalkBatch:
     """Go on until something has to act or the walk is over. The state is folded: record the events before acting."""
     events: list[Event] = []
     while True:
@@ -177,7 +177,7 @@ def walk_on(state: FlowState, evaluate: Evaluate) -> Stretch:
             else:
                 due.append(command)
         if not computed:
-            return Stretch(tuple(events), tuple(due))
+            return WalkBatch(tuple(events), tuple(due))
         fold_flow(state, computed)
         events += computed
 
@@ -189,32 +189,34 @@ def _list_due(state: FlowState) -> Iterator[RunNode]:
         node = state.chart.nodes[name]
         key = Key(state.scope, name, state.visits[name])
         # A question takes no place: the nodes beside it need not wait for its answer.
-        asking = isinstance(node, ASKING) or (bool(state.relays) and _is_held(state, key))
+        asking = isinstance(node, ASKING) or (bool(state.visit_attempts) and _is_held(state, key))
         places -= not asking
         if places >= 0 or asking:
             yield RunNode(key, node, _limit(node, remaining))
-    for scope, gathering in state.maps.items():
-        yield from _list_items(state, scope, gathering, remaining=remaining)
+    for scope, map_progress in state.maps.items():
+        yield from _list_items(state, scope, map_progress, remaining=remaining)
 
 
-def _list_items(state: FlowState, scope: str, gathering: Gathering, *, remaining: float | None) -> Iterator[RunNode]:
-    node = state.chart.nodes[gathering.node.branch]
-    cap = max(1, gathering.node.max_concurrency or state.chart.flow.settings.max_concurrency)
-    held = _list_held(state, scope) if state.relays else []
-    able = (index for index in gathering.waiting if index not in held) if held else gathering.waiting
-    for index in (*held, *islice(able, max(0, cap - len(gathering.running)))):
+def _list_items(
+    state: FlowState, scope: str, map_progress: MapProgress, *, remaining: float | None
+) -> Iterator[RunNode]:
+    node = state.chart.nodes[map_progress.node.branch]
+    cap = max(1, map_progress.node.max_concurrency or state.chart.flow.settings.max_concurrency)
+    held = _list_held(state, scope) if state.visit_attempts else []
+    able = (index for index in map_progress.waiting if index not in held) if held else map_progress.waiting
+    for index in (*held, *islice(able, max(0, cap - len(map_progress.running)))):
         yield RunNode(key=Key(item_scope(scope, index), node.id, 1), node=node, timeout=_limit(node, remaining))
 
 
 def _is_held(state: FlowState, key: Key) -> bool:
     """Whether the agent of a visit waits for an answer or a time."""
-    relay = state.relays.get(key)
-    return relay is not None and relay.is_held
+    attempts = state.visit_attempts.get(key)
+    return attempts is not None and attempts.is_held
 
 
 def _list_held(state: FlowState, scope: str) -> list[int]:
     """The items of a map whose agents wait for an answer or a time; they take no place either."""
-    places = [split_item(key.scope) for key, relay in state.relays.items() if relay.is_held]
+    places = [split_item(key.scope) for key, attempts in state.visit_attempts.items() if attempts.is_held]
     return [place[1] for place in places if place is not None and place[0] == scope]
 
 

@@ -15,7 +15,7 @@ from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState
 from drumline.core.flow.templates import render_strict
 from drumline.core.flow.walk import RunNode, begin_flow
-from drumline.engine.kit import FlowServices
+from drumline.engine.services import FlowServices
 from drumline.errors import InvalidInput
 from drumline.record import replace
 

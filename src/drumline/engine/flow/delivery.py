@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, Tree
 from drumline.core.state import RunState
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 from drumline.engine.tidying import CANCELLED
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces

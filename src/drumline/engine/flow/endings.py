@@ -10,7 +10,7 @@ from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import StepId
-from drumline.core.words import StepEnd, WalkEnd
+from drumline.core.vocabulary import StepEnd, WalkEnd
 from drumline.engine.flow.stack import Halt
 
 

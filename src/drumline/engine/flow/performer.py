@@ -18,13 +18,12 @@ from drumline.core.flow.model import (
     WorkspaceNode,
 )
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import choose_agent
+from drumline.core.flow.visitattempts import choose_agent
 from drumline.core.flow.walk import RunNode
 from drumline.core.routing import USUAL
 from drumline.core.taxonomy import Failure
 from drumline.engine.agent_call import open_worker
 from drumline.engine.brought import list_node_commands
-from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.nodes.agent import Terms, ask_agent, choose_session, find_worker, list_callees
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.llm import ask_model
@@ -32,13 +31,14 @@ from drumline.engine.nodes.nodecheck import Scene, run_checks
 from drumline.engine.nodes.prompts import drop_unknown
 from drumline.engine.nodes.script import run_script
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.services import FlowServices, Services, Tools
 from drumline.record import Record
 
 
 class NodePerformer(Record):
     """Who acts for the visits of one driver."""
 
-    kit: Kit
+    services: Services
     flows: FlowServices
     tools: Tools
     warn: Callable[[str], None] = lambda text: None
@@ -50,13 +50,13 @@ class NodePerformer(Record):
             return Outcome(blocked=refusal, failure_class=Failure.PERMANENT.value)
         match node:
             case ScriptNode():
-                return await run_script(node, visit, self.tools.processes, self.kit.clock.sleep)
+                return await run_script(node, visit, self.tools.processes, self.services.clock.sleep)
             case CheckNode():
                 scene = Scene(
-                    timeout=self.kit.check_timeout,
-                    limits={kind.value: limit for kind, limit in self.kit.kind_timeouts.items()},
+                    timeout=self.services.check_timeout,
+                    limits={kind.value: limit for kind, limit in self.services.kind_timeouts.items()},
                     commands=self.flows.commands,
-                    sleep=self.kit.clock.sleep,
+                    sleep=self.services.clock.sleep,
                     warn=self.warn,
                     hold=self.tools.checks,
                     slots=self.tools.slots,
@@ -69,7 +69,7 @@ class NodePerformer(Record):
                     models=self.tools.open_models(),
                     schemas=self.flows.schemas,
                     skills=self.flows.skills.near(visit.source),
-                    clock=self.kit.clock,
+                    clock=self.services.clock,
                 )
             case AgentNode():
                 return await self._ask_agent(node, visit)
@@ -85,8 +85,8 @@ class NodePerformer(Record):
         """Why the node may not act: its script or command is new, or changed since the run began."""
         if (visit.agent and isinstance(node, AgentNode)) or (visit.model and isinstance(node, LlmNode)):
             return ""
-        found = list_node_commands(node, visit.flow, commands=self.flows.commands, base=self.kit.base)
-        untrusted = self.kit.trust.find_untrusted(found)
+        found = list_node_commands(node, visit.flow, commands=self.flows.commands, base=self.services.base)
+        untrusted = self.services.trust.find_untrusted(found)
         if not untrusted:
             return ""
         told = ", ".join(f"{item.kind} {item.shown}" for item in untrusted)
@@ -97,7 +97,7 @@ class NodePerformer(Record):
         if own.warning:
             self.warn(own.warning)
         candidates = list_callees(own, self.flows.fallback)
-        name = choose_agent(candidates, visit.relay).name
+        name = choose_agent(candidates, visit.attempts).name
         worker = find_worker(name, own, self.flows.fallback)
         opened = open_worker(self.tools.open_agent, worker.agent)
         terms = Terms(
@@ -106,10 +106,10 @@ class NodePerformer(Record):
             model=worker.model or opened.model,
             spec=worker.agent,
             session=choose_session(node, visit, name=name, spec=worker.agent),
-            idle=self.kit.agent_idle,
-            timeout=self.kit.agent_timeout,
-            price=self.kit.price,
+            idle=self.services.agent_idle,
+            timeout=self.services.agent_timeout,
+            price=self.services.price,
             candidates=candidates,
-            now=self.kit.clock.now,
+            now=self.services.clock.now,
         )
         return await ask_agent(node, visit, agent=opened.agent, schemas=self.flows.schemas, terms=terms)

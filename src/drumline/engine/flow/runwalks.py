@@ -18,9 +18,9 @@ from drumline.core.orders import orders_for
 from drumline.core.plan import RUN_WALKS
 from drumline.core.runwalks import list_open
 from drumline.core.state import RunState
-from drumline.core.words import WalkEnd
+from drumline.core.vocabulary import WalkEnd
 from drumline.engine.flow.calls import inherit
-from drumline.engine.kit import FlowServices
+from drumline.engine.services import FlowServices
 from drumline.errors import InvalidInput
 
 

@@ -65,7 +65,7 @@ class Halt(Record):
 
 
 @dataclass(kw_only=True, slots=True)
-class Move:
+class JournalBatch:
     """Events to record, in order, and then the acts that are due and the questions that are open."""
 
     events: list[Event] = field(default_factory=list)
@@ -128,41 +128,43 @@ class Stack:
             found += lost
         return found
 
-    def begin(self, started: FlowStarted) -> Move:
+    def begin(self, started: FlowStarted) -> JournalBatch:
         """Start the walk."""
         state = self._enter(started)
-        return self.go_on([state], Move(events=[started]))
+        return self.go_on([state], JournalBatch(events=[started]))
 
-    def conclude(self, key: Key, outcome: Outcome, move: Move | None = None) -> Move:
+    def conclude(self, key: Key, outcome: Outcome, batch: JournalBatch | None = None) -> JournalBatch:
         """Fold in what came of a visit, and go on. InvalidInput if a person's answer is refused."""
         state = self.find_state(key)
-        move = Move() if move is None else move
-        self._end_visit(state, key, outcome, move)
-        return self.go_on([state], move)
+        batch = JournalBatch() if batch is None else batch
+        self._end_visit(state, key, outcome, batch)
+        return self.go_on([state], batch)
 
-    def resume(self, question: Question, move: Move) -> Move:
+    def resume(self, question: Question, batch: JournalBatch) -> JournalBatch:
         """Let an agent's visit go on for which an answer or a time has come."""
         state, key, _ = question
         commands = [command for command in next_nodes(state) if isinstance(command, RunNode) and command.key == key]
-        moved = [self._start(state, command, move, called_for=True) for command in commands]
-        return self.go_on([child for child in moved if child is not None], move)
+        moved = [self._start(state, command, batch, called_for=True) for command in commands]
+        return self.go_on([child for child in moved if child is not None], batch)
 
-    def go_on(self, states: Iterable[FlowState], move: Move) -> Move:
+    def go_on(self, states: Iterable[FlowState], batch: JournalBatch) -> JournalBatch:
         """Walk these flows, and whichever they call or end for, as far as nothing has to act."""
         waiting = deque(states)
         while waiting:
             state = waiting.popleft()
-            stretch = walk_on(state, self.evaluate)
-            move.events.extend(stretch.events)
-            for command in stretch.due:
-                moved = self._start(state, command, move)
+            walk_batch = walk_on(state, self.evaluate)
+            batch.events.extend(walk_batch.events)
+            for command in walk_batch.due:
+                moved = self._start(state, command, batch)
                 if moved is not None:
                     waiting.append(moved)
             if state.ended is not None and state.scope:
-                waiting.append(self._return(state, move))
-        return move
+                waiting.append(self._return(state, batch))
+        return batch
 
-    def _start(self, state: FlowState, command: RunNode, move: Move, *, called_for: bool = False) -> FlowState | None:
+    def _start(
+        self, state: FlowState, command: RunNode, batch: JournalBatch, *, called_for: bool = False
+    ) -> FlowState | None:
         """Let a visit begin; returns the flow that has to be walked on because of it.
 
         An agent that waits begins only if it is `called_for`: what it waits for has come.
@@ -170,33 +172,33 @@ class Stack:
         if command.key in self.blocked or command.key in self.left:
             return None
         if isinstance(command.node, ASKING):
-            move.questions.append(Question(state, command.key))
+            batch.questions.append(Question(state, command.key))
             return None
         alone = self.acts_alone(command.node)
-        relay = state.relays.get(command.key) if state.relays else None
-        if relay is not None and relay.is_held and not called_for:
-            move.questions.append(Question(state, command.key))
+        attempts = state.visit_attempts.get(command.key) if state.visit_attempts else None
+        if attempts is not None and attempts.is_held and not called_for:
+            batch.questions.append(Question(state, command.key))
             return None
         if self.is_paused():
             self.held = True
             return None
         if isinstance(command.node, SPENDING) and not alone and not self.has_money():
-            move.questions.append(Question(state, command.key, poor=True))
+            batch.questions.append(Question(state, command.key, poor=True))
             return None
         started = None
         if isinstance(command.node, AgentNode) and not alone:
             try:
                 started = self.calls.begin(state, command)
             except InvalidInput as error:
-                self._end_visit(state, command.key, Outcome(failure=str(error), failure_class="permanent"), move)
+                self._end_visit(state, command.key, Outcome(failure=str(error), failure_class="permanent"), batch)
                 return state
         intent = start_node(command)
         fold_flow(state, (intent,))
-        move.events.append(intent)
+        batch.events.append(intent)
         if started is None:
-            move.due.append(command)
+            batch.due.append(command)
             return None
-        move.events.append(started)
+        batch.events.append(started)
         child = self._enter(started)
         self.callers[started.scope] = Caller(state, command.key)
         return child
@@ -205,17 +207,17 @@ class Stack:
         fold_flows(self.flows, (started,), find_chart=self.calls.find_chart)
         return self.flows[started.scope]
 
-    def _return(self, child: FlowState, move: Move) -> FlowState:
+    def _return(self, child: FlowState, batch: JournalBatch) -> FlowState:
         """A called flow is over: its end is the outcome of the node that called it."""
         caller = self.callers.pop(child.scope)
         del self.flows[child.scope]
         node = caller.state.chart.nodes[caller.key.node]
         if not isinstance(node, AgentNode):
             raise AssertionError(f"{node.id!r} called a flow and is no agent node")
-        self._end_visit(caller.state, caller.key, self.calls.judge(node, child), move)
+        self._end_visit(caller.state, caller.key, self.calls.judge(node, child), batch)
         return caller.state
 
-    def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, move: Move) -> None:
+    def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, batch: JournalBatch) -> None:
         if outcome.blocked:
             self.blocked[key] = Halt(reason=outcome.blocked, login=outcome.login)
         if outcome.leaves is not None:
@@ -223,10 +225,10 @@ class Stack:
         spent = self.take_time(state.scope)
         effects = [_charge(event, outcome, spent) for event in outcome.effects] if outcome.waits else outcome.effects
         fold_flow(state, effects)
-        move.events.extend(effects)
+        batch.events.extend(effects)
         events = conclude(state, key, outcome, spent=spent)
         fold_flow(state, events)
-        move.events.extend(events)
+        batch.events.extend(events)
 
 
 def _charge(event: Event, outcome: Outcome, spent: float) -> Event:

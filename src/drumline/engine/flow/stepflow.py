@@ -15,16 +15,16 @@ from drumline.core.prompt import write_task
 from drumline.core.reviewers import REVIEWER, choose_reviewer
 from drumline.core.routing import STRONGER_FROM, raise_tier, spell_agent
 from drumline.core.steprules import recover
-from drumline.core.words import QUICK
+from drumline.core.vocabulary import QUICK
 from drumline.engine.closing import Recover
 from drumline.engine.flow.calls import inherit
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.performer import NodePerformer
 from drumline.engine.flow.runwalks import describe_run
 from drumline.engine.flow.stepwalk import StepFlowWalk
-from drumline.engine.kit import FlowServices
 from drumline.engine.nodes.attempt import open_brief
 from drumline.engine.nodes.stepwork import StepWork
+from drumline.engine.services import FlowServices
 from drumline.errors import InvalidInput
 from drumline.ports.library import Callee, Library
 from drumline.profiles import DEFAULT, OTHER
@@ -91,16 +91,16 @@ def open_step_walk(
 
     library = StepLibrary(library=flows.library, own=find_worker, other=find_other, reviewer=find_reviewer)
     mine = replace(flows, library=library)
-    performer = NodePerformer(kit=work.kit, flows=mine, tools=work.tools, warn=warn)
+    performer = NodePerformer(services=work.services, flows=mine, tools=work.tools, warn=warn)
     step = work.orders.step.id
     walk = StepFlowWalk(
-        kit=work.kit,
+        services=work.services,
         flows=mine,
         run=work.run,
         driver=driver,
         token=token,
         act=performer.perform,
-        course=Course(path="", digest="", folder=work.kit.workspaces.path(step)),
+        course=Course(path="", digest="", folder=work.services.workspaces.path(step)),
         asker=Asker(step=step, round=work.run.rounds.get(step, 0)),
         warn=warn,
         work=work,
@@ -120,7 +120,7 @@ def open_course(work: StepWork, library: Library, name: str, *, worked: bool = F
         return Course(
             path=flow.path,
             digest=flow.digest,
-            folder=work.kit.workspaces.path(work.orders.step.id),
+            folder=work.services.workspaces.path(work.orders.step.id),
             variables=inherit(flow, {}),
             values=describe_run(work.run, work.orders.step.id),
         )
@@ -129,11 +129,11 @@ def open_course(work: StepWork, library: Library, name: str, *, worked: bool = F
     return Course(
         path=flow.path,
         digest=flow.digest,
-        folder=work.kit.workspaces.path(work.orders.step.id),
+        folder=work.services.workspaces.path(work.orders.step.id),
         prompt=write_task(replace(open_brief(work), offers=False)),
         variables=inherit(flow, {}),
         values={"step": _describe(work, worked=worked)},
-        timeout=work.kit.step_timeout,
+        timeout=work.services.step_timeout,
     )
 
 
@@ -142,8 +142,8 @@ def _describe(work: StepWork, *, worked: bool) -> dict[str, Json]:
     return {
         "id": step.id,
         "title": step.title,
-        "folder": str(work.kit.workspaces.path(step.id)),
-        "text": work.kit.read_pinned(step),
+        "folder": str(work.services.workspaces.path(step.id)),
+        "text": work.services.read_pinned(step),
         "files": list(step.files),
         "checks": [check.command for check in work.orders.checks],
         "by_hand": _list_manual(step),

@@ -41,9 +41,9 @@ from drumline.core.spending import count_usage
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS, Failure
-from drumline.core.words import DocumentKind, DropCause
+from drumline.core.vocabulary import DocumentKind, DropCause
 from drumline.engine.closing import Recover, close_open, restore_workspace, tell_moved
-from drumline.engine.flow.relayed import RelayedAttempt
+from drumline.engine.flow.visitattempt import VisitAttempt
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
@@ -136,7 +136,7 @@ class StepNodes:
                 return await self._alone(lambda: self._change_plan(edit, visit))
             case DocumentNode() as document:
                 kind, step = DocumentKind(document.kind), self.work.orders.step
-                path = self.work.kit.planfiles.place(kind, step) if self.work.orders.lands else ""
+                path = self.work.services.planfiles.place(kind, step) if self.work.orders.lands else ""
                 return write_document(document, visit, path=path)
             case AgentNode() as node if is_steps_own(node):
                 return await self._alone(lambda: self._judge(partial(self._implement, node, visit)))
@@ -145,7 +145,7 @@ class StepNodes:
             case AgentNode() as reader if reader.records:
                 return await self._review(reader, command, visit)
             case AgentNode(read_only=read_only):
-                return await self._relay(command, visit, reader="the node" if read_only else "")
+                return await self._attempt_by_visit(command, visit, reader="the node" if read_only else "")
             case _:
                 self.meddled = True
                 return await self.perform(command, visit)
@@ -160,12 +160,12 @@ class StepNodes:
 
     async def begin(self) -> None:
         """Remember what is there."""
-        found = await read_work(self.work.kit.workspaces, self._step, base=known(self.state.base))
+        found = await read_work(self.work.services.workspaces, self._step, base=known(self.state.base))
         self._seen = found.tree
 
     async def find_changes(self) -> Mapping[str, str]:
         """Paths that changed since, which are as they were again."""
-        return await self.work.kit.workspaces.clean(self._step, self._seen, base=known(self.state.base))
+        return await self.work.services.workspaces.clean(self._step, self._seen, base=known(self.state.base))
 
     # --- acting -------------------------------------------------------------------------------------------------
 
@@ -203,7 +203,7 @@ class StepNodes:
         self.kills = 0 if closed else self.kills + 1
         if self.kills >= MOST_KILLS:
             raise error
-        await self.work.kit.clock.sleep(KILL_WAIT)
+        await self.work.services.clock.sleep(KILL_WAIT)
 
     def count_lost(self, events: Sequence[ev.Event]) -> Note:
         """These events, and what the run records if one of them ends an attempt before its time."""
@@ -289,7 +289,7 @@ class StepNodes:
         """Note what scripts and models changed since the last attempt: no proof is about that yet."""
         if not self.meddled or self.state.phase not in (Phase.PREPARED, Phase.WORKED):
             return
-        found = await read_work(self.work.kit.workspaces, self._step, base=known(self.state.base))
+        found = await read_work(self.work.services.workspaces, self._step, base=known(self.state.base))
         self.meddled = False
         if found.tree != self.state.tree:
             strayed = await look_for_strays(self.work, found.tree, self.state)
@@ -338,7 +338,7 @@ class StepNodes:
             await self._append(Note(run=[planned]))
         name = planned.correction.id
         if name not in run.plan.by_id:
-            filed = await file_correction(self.work.kit.planfiles, run, planned)
+            filed = await file_correction(self.work.services.planfiles, run, planned)
             self.ledger.keep(Note(run=[filed]))
             if isinstance(filed, ev.CorrectionRefused):
                 return Outcome(failure=filed.reason, failure_class=Failure.PERMANENT.value)
@@ -346,7 +346,7 @@ class StepNodes:
 
     async def _keep_last(self) -> str:
         """The commit under which the work that failed is kept; empty if there is none."""
-        state, workspaces = self.state, self.work.kit.workspaces
+        state, workspaces = self.state, self.work.services.workspaces
         if state.phase is not Phase.WORKED or state.tree is None or state.base is None:
             return ""
         return await workspaces.keep(self._step, str(state.attempts), state.tree, base=state.base)
@@ -361,15 +361,15 @@ class StepNodes:
         reasons = await find_reasons(self.work, self.state)
         change = await describe_change(self.work, self.state, reasons)
         seen = visit._replace(values=overlay({"change": change}, visit.values))
-        outcome = await self._relay(command, seen, reader="the node")
+        outcome = await self._attempt_by_visit(command, seen, reader="the node")
         return record_answer(node, outcome, self.work, self.state, reasons=reasons)
 
-    async def _relay(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
+    async def _attempt_by_visit(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
         """Let another agent work, and keep what it left; the next node acts once that is recorded."""
         await self._turn.acquire()
         try:
             await self._see_changes()
-            attempt = RelayedAttempt(work=self.work, state=self.state, reader=reader)
+            attempt = VisitAttempt(work=self.work, state=self.state, reader=reader)
             number, tree = self.state.reached + 1, known(self.state.tree)
             readings = {**self.state.readings, **({number: visit.key.node} if reader else {})}
             told = count_for_agent(readings, number, node=visit.key.node)

@@ -31,13 +31,13 @@ from drumline.core.steprules import KILLED, explain_kills, recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.verdicts import find_approval, open_approval
-from drumline.core.words import GateKind, StepEnd, WalkEnd
+from drumline.core.vocabulary import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, adopt_changes, close_open, restore_workspace, tell_moved
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import add_handoff, write_end, write_run_end
 from drumline.engine.flow.course import Course
-from drumline.engine.flow.stack import Move, Question
+from drumline.engine.flow.stack import JournalBatch, Question
 from drumline.engine.flow.stepnodes import StepNodes, acts_for_step, is_steps_own, meddles
 from drumline.engine.flow.walk import TRIES, Arrival, FlowWalk
 from drumline.engine.nodes.mutate import has_mutants, try_landed
@@ -128,9 +128,9 @@ class StepFlowWalk(FlowWalk):
     async def _make_ready(self, opening: list[ev.Event]) -> list[ev.Event]:
         """Close what a dead driver left open, begin another round if one is due, and restore the workspace."""
         nodes = self._nodes
-        self.course = replace(self.course, folder=await self.kit.workspaces.assign(self.step))
+        self.course = replace(self.course, folder=await self.services.workspaces.assign(self.step))
         # A driver that was killed over it could not do this; nobody else writes there while the claim is ours.
-        await take_over_logs(self._logs, self.kit.redaction)
+        await take_over_logs(self._logs, self.services.redaction)
         self._journal.keep(nodes.count_lost(await close_open(self.work, self.state, self.state.driver, self.recover)))
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)
         begun = [claimed, *self._begin_round()]
@@ -195,13 +195,13 @@ class StepFlowWalk(FlowWalk):
     def _records_intent(self, node: Node) -> bool:
         return acts_for_step(node) or FlowWalk._records_intent(self, node)
 
-    async def _record_move(self, move: Move, said: Sequence[ev.Event]) -> None:
+    async def _record_batch(self, batch: JournalBatch, said: Sequence[ev.Event]) -> None:
         """Keep the last move, too: the end of the step is recorded with it."""
         if self._stack.root.ended is None:
-            await FlowWalk._record_move(self, move, said)
+            await FlowWalk._record_batch(self, batch, said)
         else:
-            self._journal.keep(Note(step=move.events, run=[*said]))
-        self._nodes.note_recorded(move.events)
+            self._journal.keep(Note(step=batch.events, run=[*said]))
+        self._nodes.note_recorded(batch.events)
 
     async def _complete(self, event: ev.Event) -> list[ev.Event]:
         """The end of a walk that is not over, with what is known of the step's work."""
@@ -214,16 +214,16 @@ class StepFlowWalk(FlowWalk):
 
     # --- leaving ------------------------------------------------------------------------------------------------
 
-    def _find_leave(self, move: Move) -> list[ev.Event] | None:
+    def _find_leave(self, batch: JournalBatch) -> list[ev.Event] | None:
         """Why the step is given back; a node of the step may say so before its visit is over."""
         over = self._stack.root.ended is not None
-        if self._stack.held and not (over or move.due or self._working or self._arrived or self._stack.left):
-            move.events.append(ev.StepReleased(reason=PAUSED))
+        if self._stack.held and not (over or batch.due or self._working or self._arrived or self._stack.left):
+            batch.events.append(ev.StepReleased(reason=PAUSED))
             return []
-        if over or move.due or self._working or self._arrived or not self._stack.left:
-            leaving = FlowWalk._find_leave(self, move)
+        if over or batch.due or self._working or self._arrived or not self._stack.left:
+            leaving = FlowWalk._find_leave(self, batch)
             waits = leaving and isinstance(leaving[0], ev.StepDeferred) and leaving[0].until is None
-            return self._wait_at(tuple(self._open), move) if waits else leaving
+            return self._wait_at(tuple(self._open), batch) if waits else leaving
         told: list[ev.Event] = []
         for command in self._stack.left.values():
             match command:
@@ -231,19 +231,19 @@ class StepFlowWalk(FlowWalk):
                     return [ev.StepFinished(step=self.step, state=StepEnd.BLOCKED, reason="", failure=UNFINISHED)]
                 case cmd.Park(gate=gate, opens=opens):
                     told += [opens] if opens else []
-                    told += self._wait_at((gate, *self._open), move)
+                    told += self._wait_at((gate, *self._open), batch)
                 case cmd.Defer(until=until, reason=reason):
                     deferred = ev.StepDeferred(step=self.step, until=until, reason=reason[:MOST_MESSAGE])
                     told.append(replace(deferred, gates=tuple(self._open)))
                 case cmd.Release(reason=reason):
-                    move.events.append(ev.StepReleased(reason=reason[:MOST_MESSAGE]))
+                    batch.events.append(ev.StepReleased(reason=reason[:MOST_MESSAGE]))
         return told
 
-    def _wait_at(self, asked: tuple[GateId, ...], move: Move) -> list[ev.Event]:
+    def _wait_at(self, asked: tuple[GateId, ...], batch: JournalBatch) -> list[ev.Event]:
         """Give the step back until a gate is answered; the shipped flow has one branch, so that its gate is enough."""
         if self.run.flow_of(self.work.orders.step):
             return [ev.StepDeferred(step=self.step, gates=asked)]
-        move.events.append(ev.StepReleased(reason=f"gate {asked[0]}"))
+        batch.events.append(ev.StepReleased(reason=f"gate {asked[0]}"))
         return []
 
     async def _deliver(self, ended: FlowEnded) -> None:
@@ -262,7 +262,7 @@ class StepFlowWalk(FlowWalk):
         # The step has landed and says so: a folder that is not let go must not make it blocked. A stop waits for this,
         # else the folder would stay.
         with contextlib.suppress(GitError, OSError), anyio.CancelScope(shield=True):
-            await self.kit.workspaces.release(self.step)
+            await self.services.workspaces.release(self.step)
 
     def _judge_end(self, ended: FlowEnded) -> cmd.Finish:
         if not ended.node:
@@ -291,11 +291,11 @@ class StepFlowWalk(FlowWalk):
     async def _write_end(self, command: cmd.Finish) -> ev.StepFinished:
         work = self.work
         if work.orders.lands:
-            finished = await write_end(command, self.state, work.orders, run=self.run, workspaces=self.kit.workspaces)
+            end = await write_end(command, self.state, work.orders, run=self.run, workspaces=self.services.workspaces)
         else:
-            finished = write_run_end(command, self.state, work.orders)
+            end = write_run_end(command, self.state, work.orders)
         usage = spending.add_up((self.state.usage, self._journal.meter.usage))
-        return replace(add_figures(finished, self.state), usage=usage)
+        return replace(add_figures(end, self.state), usage=usage)
 
     async def _let_go(self) -> None:
         """Give the claim back: what was at work is lost."""

@@ -31,12 +31,12 @@ class Timers:
     def reason(self) -> str:
         """What the first of them waits for; empty if nothing waits."""
         found = min(self.waiting.values(), key=_find_time, default=None)
-        return "" if found is None else found.state.relays[found.key].cut_short
+        return "" if found is None else found.state.visit_attempts[found.key].cut_short
 
     def take(self, question: Question) -> bool:
         """Keep a visit that waits for a time; False if it waits for a person."""
-        relay = question.state.relays.get(question.key)
-        if relay is None or relay.until is None:
+        attempts = question.state.visit_attempts.get(question.key)
+        if attempts is None or attempts.until is None:
             return False
         self.waiting[question.key] = question
         return True
@@ -71,5 +71,5 @@ class Timers:
 
 
 def _find_time(question: Question) -> float:
-    relay = question.state.relays[question.key]
-    return 0.0 if relay.until is None else relay.until
+    attempts = question.state.visit_attempts[question.key]
+    return 0.0 if attempts.until is None else attempts.until

@@ -28,15 +28,15 @@ from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.delivery import Delivery
 from drumline.engine.flow.endings import block_walk, finish_walk
-from drumline.engine.flow.stack import Halt, Move, Question, Stack
+from drumline.engine.flow.stack import Halt, JournalBatch, Question, Stack
 from drumline.engine.flow.timers import Timers
 from drumline.engine.flow.walkjournal import WalkJournal
 from drumline.engine.flow.worktime import WorkTime
-from drumline.engine.kit import FlowServices, Kit
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.engine.nodes.stepwork import Note
 from drumline.engine.nodes.visit import Noted, Visit
 from drumline.engine.refusals import find_sole
+from drumline.engine.services import FlowServices, Services
 from drumline.engine.trials import Afterwards
 from drumline.errors import Conflict, DrumlineError, InvalidInput
 from drumline.isolation.scratch import take_over_logs
@@ -55,7 +55,7 @@ class FlowWalk:
     `act` does what a visit is about, and keeps to its time by itself.
     """
 
-    kit: Kit
+    services: Services
     flows: FlowServices
     run: RunState
     driver: DriverId
@@ -68,10 +68,10 @@ class FlowWalk:
     def __post_init__(self) -> None:
         self.step: StepId = self.asker.step
         self.afterwards: Afterwards | None = None
-        self._logs = self.kit.logs / self.step
-        self._journal = WalkJournal(store=self.kit.store, run=self.run, step=self.step, token=self.token)
+        self._logs = self.services.logs / self.step
+        self._journal = WalkJournal(store=self.services.store, run=self.run, step=self.step, token=self.token)
         self._calls = FlowCalls(flows=self.flows, warn=self.warn)
-        self._delivery = Delivery(workspaces=self.kit.workspaces, run=self.run) if self.course.worktree else None
+        self._delivery = Delivery(workspaces=self.services.workspaces, run=self.run) if self.course.worktree else None
         self._delivers = self._delivery is not None
         self._watch: Watch = self._delivery or self.flows.watch
         self._listens = True
@@ -103,7 +103,7 @@ class FlowWalk:
         if self._delivery and (not self._journal.version or self._stack.root.ended is None):
             await self._delivery.prepare(not self._journal.version)
         if self._journal.version:  # a driver that was killed over it left its logs as they were
-            await take_over_logs(self._logs, self.kit.redaction)
+            await take_over_logs(self._logs, self.services.redaction)
         return opening
 
     async def conclude_landing(self) -> None:
@@ -128,7 +128,7 @@ class FlowWalk:
         self._arrived: list[Arrival] = []
         self._open: dict[GateId, Question] = {}
         self._poor: list[Question] = []
-        self._timers = Timers(clock=self.kit.clock)
+        self._timers = Timers(clock=self.services.clock)
         self._time = WorkTime()
         self._stack = Stack(
             calls=self._calls,
@@ -145,7 +145,7 @@ class FlowWalk:
         for event in events:
             self._journal.meter.note(event)
 
-    def _take_up(self) -> Move:
+    def _take_up(self) -> JournalBatch:
         course = self.course
         if "" not in self._stack.flows:
             chart = self._calls.find_pinned(course.path, course.digest)
@@ -157,31 +157,31 @@ class FlowWalk:
                 timeout=course.timeout,
             )
             return self._stack.begin(started)
-        move = Move(events=list(self._stack.close_lost(self.driver)))
+        batch = JournalBatch(events=list(self._stack.close_lost(self.driver)))
         open_flows = [state for state in self._stack.flows.values() if state.ended is None]
-        return self._stack.go_on(open_flows, move)
+        return self._stack.go_on(open_flows, batch)
 
     # --- walking ------------------------------------------------------------------------------------------------
 
-    async def _loop(self, tasks: TaskGroup, move: Move, opening: list[ev.Event]) -> None:
+    async def _loop(self, tasks: TaskGroup, batch: JournalBatch, opening: list[ev.Event]) -> None:
         while True:
-            if opening or move.questions or self._open or self._timers.waiting or not move.due:
-                if await self._record_all(move, opening):
+            if opening or batch.questions or self._open or self._timers.waiting or not batch.due:
+                if await self._record_all(batch, opening):
                     return
                 opening = []
             else:  # by far the commonest: one node after the other, and nothing to say to anybody
-                await self._record_move(move, [])
-            if self._goes_alone(move):
-                arrived = [await self._visit(move.due[0])]
+                await self._record_batch(batch, [])
+            if self._goes_alone(batch):
+                arrived = [await self._visit(batch.due[0])]
             else:
-                for command in move.due:
+                for command in batch.due:
                     self._working += 1
                     tasks.start_soon(self._work, command)
                 arrived = await self._wait_arrivals()
-            move = Move()
+            batch = JournalBatch()
             for key, outcome in arrived:
                 opening += outcome.told
-                self._stack.conclude(key, outcome, move)
+                self._stack.conclude(key, outcome, batch)
 
     async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
         """Append what concerns the walk, and the messages to the run, in one commit."""
@@ -193,37 +193,37 @@ class FlowWalk:
         with anyio.CancelScope(shield=True):  # nobody could tell whether an append that was cut off counts
             await self._journal.record(Note(step=[event]))
 
-    async def _record_all(self, move: Move, opening: list[ev.Event]) -> bool:
+    async def _record_all(self, batch: JournalBatch, opening: list[ev.Event]) -> bool:
         """Append a move with its questions, and with why the step is given back if it is; whether it is."""
-        said = [*opening, *self._put_questions(move)]
+        said = [*opening, *self._put_questions(batch)]
         for question in self._timers.take_due():
-            self._stack.resume(question, move)
-        settled = self._hear_retries(move) if self._listens and (self._fresh or self._timers.waiting) else []
+            self._stack.resume(question, batch)
+        settled = self._hear_retries(batch) if self._listens and (self._fresh or self._timers.waiting) else []
         self._fresh = False
-        self._take_answers(move)
-        said += self._put_questions(move)
-        leaving = self._find_leave(move)
+        self._take_answers(batch)
+        said += self._put_questions(batch)
+        leaving = self._find_leave(batch)
         ended = self._stack.root.ended
         if leaving is None and not settled:
-            await self._record_move(move, said)
+            await self._record_batch(batch, said)
         else:
-            await self._record(move.events, [*said, *(leaving or ())], settled)
+            await self._record(batch.events, [*said, *(leaving or ())], settled)
         if ended is None or not self._delivers:
             return leaving is not None
         await self._deliver(ended)
         return True
 
-    async def _record_move(self, move: Move, said: Sequence[ev.Event]) -> None:
+    async def _record_batch(self, batch: JournalBatch, said: Sequence[ev.Event]) -> None:
         """Append a move after which the walk goes on; one whose only act records an intent is appended with that."""
-        if self._goes_alone(move) and self._records_intent(move.due[0].node):
-            self._journal.keep(Note(step=move.events, run=[*said]))
+        if self._goes_alone(batch) and self._records_intent(batch.due[0].node):
+            self._journal.keep(Note(step=batch.events, run=[*said]))
         else:
-            await self._record(move.events, said)
+            await self._record(batch.events, said)
 
-    def _goes_alone(self, move: Move) -> bool:
+    def _goes_alone(self, batch: JournalBatch) -> bool:
         """Whether one visit is due and nothing else can happen meanwhile: nobody works, and nobody has come back."""
         others = self._working or self._arrived or self._open or self._timers.waiting
-        return len(move.due) == 1 and not others
+        return len(batch.due) == 1 and not others
 
     async def _deliver(self, ended: FlowEnded) -> None:
         """Bring the work where it belongs, then record the end of the step."""
@@ -231,7 +231,7 @@ class FlowWalk:
             await self._delivery.deliver(ended)
         await self._record([], [finish_walk(self.step, ended, self._journal.meter.usage)])
 
-    def _find_leave(self, move: Move) -> list[ev.Event] | None:
+    def _find_leave(self, batch: JournalBatch) -> list[ev.Event] | None:
         """Why the step is given back: it is over, or nothing moves before an answer, a time or a resume.
 
         None if it stays.
@@ -239,14 +239,14 @@ class FlowWalk:
         ended = self._stack.root.ended
         if ended is not None:
             return None if self._delivers else [finish_walk(self.step, ended, self._journal.meter.usage)]
-        if move.due or self._working or self._arrived:
+        if batch.due or self._working or self._arrived:
             return None
         if self._stack.held:
             return []
         if not self._open and not self._timers.waiting:
             return [block_walk(self.step, self._stack.blocked, self._journal.meter.usage)]
         first = self._timers.first
-        if first is not None and first - self.kit.clock.now() <= max(WAITS):
+        if first is not None and first - self.services.clock.now() <= max(WAITS):
             return None
         return [ev.StepDeferred(step=self.step, until=first, reason=self._timers.reason, gates=tuple(self._open))]
 
@@ -288,11 +288,11 @@ class FlowWalk:
         )
         if not isinstance(command.node, AgentNode):
             return visit
-        relay, session = state.relays.get(command.key), command.node.session
+        attempts, session = state.visit_attempts.get(command.key), command.node.session
         return visit._replace(
-            relay=relay,
+            attempts=attempts,
             kept=state.sessions.get(session) if session is not None else None,
-            answers=list_answers(self.run, command.key, relay.questions if relay else 0, self.asker),
+            answers=list_answers(self.run, command.key, attempts.questions if attempts else 0, self.asker),
             budget=min((left for left in (count_left(state), self._count_left()) if left is not None), default=None),
         )
 
@@ -317,22 +317,22 @@ class FlowWalk:
 
     # --- questions, answers and money ---------------------------------------------------------------------------
 
-    def _put_questions(self, move: Move) -> list[ev.Event]:
+    def _put_questions(self, batch: JournalBatch) -> list[ev.Event]:
         """Open the gates of new questions; those answered meanwhile lead the move on."""
         opened: list[ev.Event] = []
-        while move.questions:
-            question = move.questions.pop(0)
+        while batch.questions:
+            question = batch.questions.pop(0)
             if question.poor:
-                opened += self._ask_for_money(question, move)
+                opened += self._ask_for_money(question, batch)
                 continue
             if self._timers.take(question):
                 continue
             gate = self._name_question(question)
             answer = self.run.answer(gate)
             if answer is not None:
-                self._lead_on(question, answer, move)
+                self._lead_on(question, answer, batch)
             elif gate not in self._open:
-                opened += self._put(gate, question, move)
+                opened += self._put(gate, question, batch)
         return opened
 
     def _name_question(self, question: Question) -> GateId:
@@ -341,47 +341,47 @@ class FlowWalk:
     def _open_question(self, question: Question) -> ev.GateOpened:
         return open_question(question.state, question.key, self.asker)
 
-    def _put(self, gate: GateId, question: Question, move: Move) -> list[ev.Event]:
+    def _put(self, gate: GateId, question: Question, batch: JournalBatch) -> list[ev.Event]:
         try:
             opens = self._open_question(question)
         except InvalidInput as error:
-            self._stack.conclude(question.key, Outcome(failure=str(error)), move)
+            self._stack.conclude(question.key, Outcome(failure=str(error)), batch)
             return []
         self._open[gate] = question
         return [] if gate in self.run.gates else [opens]
 
-    def _take_answers(self, move: Move) -> None:
+    def _take_answers(self, batch: JournalBatch) -> None:
         """Go on where people have answered since."""
         for gate in list(self._open):
             answer = self.run.answer(gate)
             if answer is not None:
-                self._lead_on(self._open.pop(gate), answer, move)
+                self._lead_on(self._open.pop(gate), answer, batch)
 
-    def _lead_on(self, question: Question, answer: str, move: Move) -> None:
+    def _lead_on(self, question: Question, answer: str, batch: JournalBatch) -> None:
         """The answer ends a node that asked; an agent continues with it, and so do all that waited for money."""
         if question.poor:
-            move.questions += self._poor
+            batch.questions += self._poor
             self._poor = []
-        elif question.key in question.state.relays:
-            self._stack.resume(question, move)
+        elif question.key in question.state.visit_attempts:
+            self._stack.resume(question, batch)
         else:
-            self._stack.conclude(question.key, Outcome(output=answer), move)
+            self._stack.conclude(question.key, Outcome(output=answer), batch)
 
-    def _hear_retries(self, move: Move) -> list[int]:
+    def _hear_retries(self, batch: JournalBatch) -> list[int]:
         """Let visits go on whose time somebody does not want to wait for; the messages that are settled by it."""
-        wished = [(number, said) for number, said in self.kit.store.unread(self.run.id) if said.kind == "retry"]
+        wished = [(number, said) for number, said in self.services.store.unread(self.run.id) if said.kind == "retry"]
         for _, message in wished:
             for rested in self._timers.take_called(message.subject):
-                self._stack.resume(rested, move)
+                self._stack.resume(rested, batch)
         return [number for number, _ in wished]
 
-    def _ask_for_money(self, question: Question, move: Move) -> list[ev.Event]:
+    def _ask_for_money(self, question: Question, batch: JournalBatch) -> list[ev.Event]:
         if spending.is_refused(self.run):
             self._stack.blocked[question.key] = Halt(reason=REFUSED)
             return []
         left = self._count_left()
         if left is None or left > 0:
-            self._stack.resume(question, move)
+            self._stack.resume(question, batch)
             return []
         spent = self._stack.count_cost()
         opens = gates.budget(spending.count_asked(self.run) + 1, spent=spent, allowed=spent + left)

@@ -15,17 +15,17 @@ from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, Sess
 from drumline.core.flow.events import SessionKept
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, RouteNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import Relay, begin_attempt, find_block, suspend
 from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
+from drumline.core.flow.visitattempts import VisitAttempts, begin_attempt, find_block, suspend
 from drumline.core.routing import USUAL, Candidate, list_candidates
 from drumline.core.spending import COST, add_up
 from drumline.core.taxonomy import RULES, Failure
 from drumline.engine.agent_call import MOST_MESSAGE, MOST_NOTICES, AgentCall, cut_notices
-from drumline.engine.kit import Price, know_no_price
 from drumline.engine.nodes.answers import add_usage, keep_within, settle, shorten
 from drumline.engine.nodes.prompts import write_assignment
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.services import Price, know_no_price
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment
 from drumline.ports.agents import Outcome as Concluded
@@ -73,9 +73,9 @@ class Terms(Record):
 
 def choose_session(node: AgentNode, visit: Visit, *, name: str, spec: str) -> str:
     """The session that an agent goes on with: that of its last attempt in this visit, or the one its node names."""
-    relay, kept = visit.relay, visit.kept
-    if relay is not None and relay.asked is not None:
-        return relay.session if name == relay.agent else ""
+    attempts, kept = visit.attempts, visit.kept
+    if attempts is not None and attempts.asked is not None:
+        return attempts.session if name == attempts.agent else ""
     if node.session is None or node.read_only or kept is None:
         return ""
     return kept.session if kept.agent == spec else ""
@@ -131,12 +131,12 @@ class _AgentVisit:
     notices: tuple[str, ...] = ()
     began: float = 0.0
     started: AttemptStarted = field(init=False)
-    relay: Relay = field(init=False)
+    attempts: VisitAttempts = field(init=False)
 
     def __post_init__(self) -> None:
         visit, terms, key = self.visit, self.terms, self.visit.key
-        before = visit.relay or Relay()
-        self.relay = dataclasses.replace(before, exhausted=dict(before.exhausted))
+        before = visit.attempts or VisitAttempts()
+        self.attempts = dataclasses.replace(before, exhausted=dict(before.exhausted))
         self.started = AttemptStarted(
             node=key.node,
             attempt=visit.attempt or before.attempts + 1,
@@ -160,7 +160,7 @@ class _AgentVisit:
     async def begin(self) -> None:
         """Record who is asked, and in which session: a new one gets its id here, so that a crash leaves it known."""
         await self.visit.note(self.started)
-        begin_attempt(self.relay, self.started)
+        begin_attempt(self.attempts, self.started)
         self.began = self.terms.now()
 
     async def send(self, prompt: str, *, read_only: bool = False) -> Answer:
@@ -192,7 +192,7 @@ class _AgentVisit:
         last = self.last or Concluded()
         unchanged = last.unchanged and not outcome.failure
         ended, outcome = self._end(outcome, last), replace(outcome, notices=self.notices, login=last.login)
-        if outcome.failure and (waiting := suspend(self.terms.candidates, self.relay, ended, now=self.terms.now())):
+        if outcome.failure and (waiting := suspend(self.terms.candidates, self.attempts, ended, now=self.terms.now())):
             ended, outcome = waiting, replace(outcome, waits=True)
         outcome = replace(outcome, unchanged=unchanged)
         if self.visit.settle is not None:
@@ -245,7 +245,7 @@ class _AgentVisit:
 
     def _assign(self, prompt: str, *, read_only: bool) -> Assignment:
         visit, first = self.visit, self.sent == 1
-        number = self.relay.attempts + self.sent
+        number = self.attempts.attempts + self.sent
         prompt_file, log = visit.log_attempt(number)
         prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
         return Assignment(

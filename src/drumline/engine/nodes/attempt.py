@@ -14,7 +14,7 @@ from drumline.core.learned import Lesson
 from drumline.core.plan import Step
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, find_role
-from drumline.core.routing import plan_rest, spell_agent
+from drumline.core.routing import plan_timer, spell_agent
 from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
@@ -24,13 +24,13 @@ from drumline.core.taxonomy import Failure
 from drumline.core.waves import list_remarks
 from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, open_worker
 from drumline.engine.handoffs import list_handoffs, list_others, number_step
-from drumline.engine.kit import Worker
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import look_for_strays
 from drumline.engine.products import find_present, list_ignored
 from drumline.engine.salvage import explain_unreadable, read_work
+from drumline.engine.services import Worker
 from drumline.errors import ChildKilled
 from drumline.ports.agents import Assignment, Outcome
 from drumline.record import Record, replace
@@ -89,7 +89,7 @@ class Kept(Record):
 
 async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: str = "") -> Kept:
     """Keep what is in the workspace under a ref; undo what git cannot read, and what a `reader` has changed."""
-    step, workspaces, before, base = work.orders.step.id, work.kit.workspaces, known(state.tree), known(state.base)
+    step, workspaces, before, base = work.orders.step.id, work.services.workspaces, known(state.tree), known(state.base)
     found = await read_work(workspaces, step, base=base)
     kept = await workspaces.keep(step, str(attempt), found.tree, base=base)
     undone = explain_unreadable(found.unreadable, kept=kept[:SHORT]) if found.unreadable else ""
@@ -126,11 +126,11 @@ class _Attempt(Record):
         """Let an agent work, and keep what it left, whatever came of it."""
         before = state.tree
         if command.delay:
-            await self.work.kit.clock.sleep(command.delay)
-        began = self.work.kit.clock.now()
+            await self.work.services.clock.sleep(command.delay)
+        began = self.work.services.clock.now()
         outcome = await work_beside(self.work, state, lambda: self._ask(command, state))
         if outcome.failure == Failure.KILLED.value:
-            await self._keep_usage(outcome.usage, round(max(0.0, self.work.kit.clock.now() - began), 3))
+            await self._keep_usage(outcome.usage, round(max(0.0, self.work.services.clock.now() - began), 3))
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
         role = find_role(self.work.orders.step.role)
         writes = role is None or role.capability.writes
@@ -145,7 +145,7 @@ class _Attempt(Record):
             tree=tree,
             failure=outcome.failure,
             message=outcome.message[:MOST_MESSAGE],
-            seconds=round(max(0.0, self.work.kit.clock.now() - began), 3),
+            seconds=round(max(0.0, self.work.services.clock.now() - began), 3),
             usage=outcome.usage,
             source=outcome.source,
             session=outcome.session,
@@ -170,8 +170,8 @@ class _Attempt(Record):
         call = AgentCall(
             agent=worker.agent,
             model=worker.model,
-            price=self.work.kit.price,
-            now=self.work.kit.clock.now,
+            price=self.work.services.price,
+            now=self.work.services.clock.now,
             keep=self._keep_usage,
             name_session=self._name_session,
         )
@@ -187,7 +187,7 @@ class _Attempt(Record):
         """When an agent out of quota is asked again."""
         if outcome.failure != Failure.QUOTA.value:
             return None
-        return plan_rest(outcome.resets_at, rests=state.rests, now=self.work.kit.clock.now())
+        return plan_timer(outcome.resets_at, timers=state.timers, now=self.work.services.clock.now())
 
     def _count(self, command: cmd.Attempt, state: StepState, ended: ev.AttemptEnded) -> list[ev.Event]:
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
@@ -197,7 +197,7 @@ class _Attempt(Record):
         step = self.work.orders.step
         role = find_role(step.role)
         prompt = self._write_prompt(command, state)
-        prompt_file = self.work.kit.log(step.id, f"prompt-{command.attempt}.md")
+        prompt_file = self.work.services.log(step.id, f"prompt-{command.attempt}.md")
         prompt_file.write_text(prompt, encoding="utf-8")
         return Assignment(
             run=self.work.run.id,
@@ -206,15 +206,17 @@ class _Attempt(Record):
             attempt=count_for_agent(state.readings, command.attempt, node=command.node),
             prompt=prompt,
             prompt_file=prompt_file,
-            workspace=self.work.kit.workspaces.path(step.id),
-            log=self.work.kit.log(step.id, f"attempt-{command.attempt}.log"),
+            workspace=self.work.services.workspaces.path(step.id),
+            log=self.work.services.log(step.id, f"attempt-{command.attempt}.log"),
             tier=command.tier,
             model=worker.model,
-            timeout=_shortest(self.work.kit.agent_timeout, role.minutes * 60.0 if role else None, self.terms.timeout),
+            timeout=_shortest(
+                self.work.services.agent_timeout, role.minutes * 60.0 if role else None, self.terms.timeout
+            ),
             read_only=role is not None and role.capability is Capability.READ_ONLY,
             session=command.session,
             new_session=known(state.asked).new_session,
-            idle=self.work.kit.agent_idle,
+            idle=self.work.services.agent_idle,
             budget=command.budget,
             turns=self.terms.turns,
             answers=command.answers,
@@ -262,7 +264,7 @@ def open_brief(work: StepWork) -> Brief:
     role, planned = find_role(step.role), run.corrections.get(step.id)
     return Brief(
         step=step,
-        text=work.kit.read_pinned(step),
+        text=work.services.read_pinned(step),
         plan_title=run.plan.title or run.plan.name,
         checks=work.orders.checks,
         attempt=1,
@@ -271,7 +273,7 @@ def open_brief(work: StepWork) -> Brief:
         role=role.briefing if role else "",
         remarks=list_remarks(run),
         preamble=run.plan.preamble,
-        handoffs=list_handoffs(work.kit, run, step),
+        handoffs=list_handoffs(work.services, run, step),
         others=list_others(run, step),
         reports=work.orders.reports,
     )

@@ -113,7 +113,9 @@ class _Runs:
     async def go(self, base: Commit) -> None:
         """Run the checks that nobody else runs."""
         work = self._work
-        stage = Stage(kit=work.kit, tools=work.tools, setup=work.setup, step=work.orders.step.id, label="base")
+        stage = Stage(
+            services=work.services, tools=work.tools, setup=work.setup, step=work.orders.step.id, label="base"
+        )
         async with contextlib.aclosing(stage):
             with self._scope, contextlib.suppress(GitError, OSError, ChildKilled):
                 for number in self._pending:
@@ -130,19 +132,19 @@ class _Runs:
             self._busy = True
             stand = await stage.bring(self._tree, base=base)
             if stand.failed is None:
-                log = work.kit.log(step.id, f"beside-{number + 1}.log")
+                log = work.services.log(step.id, f"beside-{number + 1}.log")
                 checked = await run_check(
                     key.command,
                     work.tools.processes,
                     folder=stand.path,
                     log=log,
-                    timeout=work.kit.limit(work.orders.checks[number]),
+                    timeout=work.services.limit(work.orders.checks[number]),
                     files=step.files,
                     env=UNCOMPILED,
                     hold=work.tools.checks,
                     shown=show_held_out(work.orders, number),
                 )
-                await work.kit.workspaces.clean(stand.id, self._tree, base=base)
+                await work.services.workspaces.clean(stand.id, self._tree, base=base)
                 if not checked.outside and (checked.cause is None or is_work(checked.cause.failure.value)):
                     work.tools.bases.keep(key, BaseRun(checked=checked, log=log))
                     keep_base(work, self._tree, number, checked)

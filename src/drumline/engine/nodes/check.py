@@ -154,10 +154,10 @@ def intend(command: cmd.RunCheck, state: StepState) -> Note:
 async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     """Run the check in the step's workspace, which has the tree of the work again afterwards."""
     step, tree = work.orders.step.id, known(state.tree)
-    log = work.kit.log(step, f"check-{state.attempts}-{command.number + 1}.log")
+    log = work.services.log(step, f"check-{state.attempts}-{command.number + 1}.log")
     await _set_up_again(work, command, state)
     if command.delay:
-        await work.kit.clock.sleep(command.delay)
+        await work.services.clock.sleep(command.delay)
     async with work.tools.slots.take(Urgency.STEP):
         stand, held = await stand_on_work(work, state), work.ground.held
         found = explain_setup(work.setup.command, stand) or await run_check(
@@ -165,7 +165,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
             work.tools.processes,
             folder=stand.path,
             log=log,
-            timeout=work.kit.limit(command.check),
+            timeout=work.services.limit(command.check),
             files=work.orders.step.files,
             hold=work.tools.checks,
             shown=show_held_out(work.orders, command.number),
@@ -205,7 +205,7 @@ class Left(Record):
 
 async def _tidy(work: StepWork, command: cmd.RunCheck, state: StepState, stand: Stand) -> Left:
     """Undo what a check did to the tree; what a formatter did to files of the work stays."""
-    workspaces, tree, base = work.kit.workspaces, known(state.tree), known(state.base)
+    workspaces, tree, base = work.services.workspaces, known(state.tree), known(state.base)
     formats = not judges(command.check)
     after = (await read_work(workspaces, stand.id, base=base)).tree if formats else tree
     changes = await workspaces.clean(stand.id, tree, base=base)
@@ -269,4 +269,4 @@ async def _set_up_again(work: StepWork, command: cmd.RunCheck, state: StepState)
         work.ground.stage.forget()
     elif not has_stage(work):
         await set_up(work)
-        await work.kit.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
+        await work.services.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))

@@ -70,7 +70,7 @@ def intend(command: cmd.Compare) -> Note:
 async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
     """What the checks say about the other tree."""
     since = work.orders.before
-    before = known(state.ready) if since is None else await work.kit.workspaces.find_tree(since)
+    before = known(state.ready) if since is None else await work.services.workspaces.find_tree(since)
     comparison = Comparison(
         work=work,
         before=before,
@@ -123,28 +123,28 @@ class Comparison(Record):
         if has_stage(work):
             return await stand_on_tree(work, tree, base=self.base)
         # Another tree may ignore less: what the agent installed is not its to remove.
-        await work.kit.workspaces.switch(step, tree, tidy=False, without=self.made)
-        return Stand(id=step, path=work.kit.workspaces.path(step))
+        await work.services.workspaces.switch(step, tree, tidy=False, without=self.made)
+        return Stand(id=step, path=work.services.workspaces.path(step))
 
     async def _leave(self) -> None:
         if has_stage(self.work):
             return
         with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
-            await self.work.kit.workspaces.switch(self.work.orders.step.id, self.after, tidy=True)
+            await self.work.services.workspaces.switch(self.work.orders.step.id, self.after, tidy=True)
 
     async def _build(self, against: Against) -> Tree:
         match against:
             case Against.BASE:
                 return self.before
             case Against.BASE_SOURCE:
-                return await self.work.kit.workspaces.compose(self.before, self.after, list_judging(self.touched))
+                return await self.work.services.workspaces.compose(self.before, self.after, list_judging(self.touched))
             case Against.BASE_JUDGE:
-                return await self.work.kit.workspaces.compose(self.after, self.before, list_reverted(self.touched))
+                return await self.work.services.workspaces.compose(self.after, self.before, list_reverted(self.touched))
 
     async def _run(self, number: int, against: Against, tree: Tree) -> Compared:
         work, step = self.work, self.work.orders.step
         secret = bool(work.orders.find_held_out(number))
-        log = work.kit.log(step.id, f"{against.value}-{self.attempt}-{number + 1}.log")
+        log = work.services.log(step.id, f"{against.value}-{self.attempt}-{number + 1}.log")
         checked = await find_run(work, tree, number, log) or await self._check(number, tree, log)
         here = self._find_tests(number)
         explains = number in self.passed and against in _WITHOUT
@@ -176,7 +176,7 @@ class Comparison(Record):
                 work.tools.processes,
                 folder=stand.path,
                 log=log,
-                timeout=work.kit.limit(work.orders.checks[number]),
+                timeout=work.services.limit(work.orders.checks[number]),
                 files=work.orders.step.files,
                 env=UNCOMPILED,
                 hold=work.tools.checks,
@@ -197,19 +197,19 @@ class Comparison(Record):
         )
         if not explains or checked.exit_code == 0 or not names_missing(checked.output):
             return paint(shown)
-        changed = await self.work.kit.workspaces.changed(self.base, self.after)
+        changed = await self.work.services.workspaces.changed(self.base, self.after)
         return paint(shown, [path for path, change in changed.items() if change == CREATED])
 
     def _find_borrowed(self, number: int) -> str:
         """A program of the check that may be the agent's own, and does not land."""
         work = self.work
-        folder = work.kit.workspaces.path(work.orders.step.id)
+        folder = work.services.workspaces.path(work.orders.step.id)
         return "" if has_stage(work) else find_borrowed(work.orders.checks[number].command, folder)
 
     def _find_tests(self, number: int) -> Tests | None:
         """The tests of the work that the check ran, where they are known."""
         log = self.logs.get(number)
-        return find_outcomes(self.work.kit.logs / self.work.orders.step.id / log) if log else None
+        return find_outcomes(self.work.services.logs / self.work.orders.step.id / log) if log else None
 
 
 def _differ(checked: Checked, here: Tests | None) -> Difference | None:

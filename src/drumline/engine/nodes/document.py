@@ -8,7 +8,7 @@ from drumline.core.flow.model import DocumentNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.templates import render_strict
 from drumline.core.taxonomy import Failure
-from drumline.core.words import DocumentKind
+from drumline.core.vocabulary import DocumentKind
 from drumline.engine.nodes.visit import Visit
 from drumline.errors import InvalidInput
 

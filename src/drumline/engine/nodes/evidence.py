@@ -27,8 +27,8 @@ _BEFORE = {Colour.RED: "failed without the work", Colour.GREEN: "passes without 
 async def tell_work(work: StepWork, state: StepState) -> str:
     """Lines about work that may land, each with a line break before it."""
     base, tree, step = known(state.base), known(state.tree), work.orders.step.id
-    lines = await work.kit.workspaces.count_lines(base, tree)
-    kept = await work.kit.workspaces.keep(step, str(state.attempts), tree, base=base)
+    lines = await work.services.workspaces.count_lines(base, tree)
+    kept = await work.services.workspaces.keep(step, str(state.attempts), tree, base=base)
     told = [
         _tell_message(state),
         f"It changes {_count(len(lines), 'file')} ({_sum(lines)}): git show {kept[:SHORT]}",

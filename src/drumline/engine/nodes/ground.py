@@ -31,7 +31,7 @@ async def stand_on_tree(work: StepWork, tree: Tree, *, base: Commit) -> Stand:
     """The place in which nobody works, with this tree."""
     ground = work.ground
     if ground.stage is None:
-        ground.stage = Stage(kit=work.kit, tools=work.tools, setup=work.setup, step=work.orders.step.id)
+        ground.stage = Stage(services=work.services, tools=work.tools, setup=work.setup, step=work.orders.step.id)
     return await ground.stage.bring(tree, base=base)
 
 
@@ -41,9 +41,9 @@ async def stand_on_work(work: StepWork, state: StepState) -> Stand:
     if has_stage(work):
         return await stand_on_tree(work, known(state.tree), base=known(state.base))
     if not ground.held and (made := await _list_unlanded(work, state)):
-        await work.kit.workspaces.set_aside(step.id, made)
+        await work.services.workspaces.set_aside(step.id, made)
         ground.held = made
-    return Stand(id=step.id, path=work.kit.workspaces.path(step.id))
+    return Stand(id=step.id, path=work.services.workspaces.path(step.id))
 
 
 async def leave_ground(work: StepWork) -> None:
@@ -54,7 +54,7 @@ async def leave_ground(work: StepWork) -> None:
     if work.ground.held:
         work.ground.held = ()
         with anyio.CancelScope(shield=True):  # else the agent would miss what it made
-            await work.kit.workspaces.give_back(work.orders.step.id)
+            await work.services.workspaces.give_back(work.orders.step.id)
 
 
 def tell_held(held: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ async def _list_unlanded(work: StepWork, state: StepState) -> Sequence[str]:
     """
     wanted = work.orders.step.files
     made = [path for path in await list_made(work, state) if not any(asks_for(entry, path) for entry in wanted)]
-    changed = await work.kit.workspaces.changed(known(state.base), known(state.tree))
+    changed = await work.services.workspaces.changed(known(state.base), known(state.tree))
     made += await _list_linked(work, known(state.tree), [path for path, kind in changed.items() if kind != DELETED])
     if not made or is_productless(changed, tree=known(state.tree), ready=state.ready):
         return ()
@@ -83,11 +83,11 @@ async def _list_unlanded(work: StepWork, state: StepState) -> Sequence[str]:
 
 async def _list_linked(work: StepWork, tree: Tree, changed: Sequence[str]) -> list[str]:
     """Files of the workspace that links of the work lead to and that are not in its tree: only the link lands."""
-    top, found = work.kit.workspaces.path(work.orders.step.id), []
+    top, found = work.services.workspaces.path(work.orders.step.id), []
     for link in [path for path in changed if (top / path).is_symlink()]:
         target = os.path.relpath(os.path.normpath(top / link.rpartition("/")[0] / (top / link).readlink()), top)
         inside = not target.startswith("..") and (top / target).is_file()
-        if inside and await work.kit.workspaces.read_text(tree, target) is None:
+        if inside and await work.services.workspaces.read_text(tree, target) is None:
             found.append(target)
     return found
 
@@ -98,4 +98,4 @@ async def list_made(work: StepWork, state: StepState) -> Sequence[str]:
     if len(made) < MOST_IGNORED:
         return made
     present = find_present(state)
-    return await list_ignored(work.kit.workspaces, work.orders.step, present=present, most=MOST_HIDDEN)
+    return await list_ignored(work.services.workspaces, work.orders.step, present=present, most=MOST_HIDDEN)

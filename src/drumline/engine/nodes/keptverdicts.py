@@ -70,7 +70,7 @@ def _name(work: StepWork, tree: Tree, number: int) -> CacheKey | None:
     orders, hold = work.orders, work.tools.checks
     if not has_stage(work) or work.setup.paths or orders.find_held_out(number):
         return None
-    place = work.kit.workspaces.path(orders.step.id)
+    place = work.services.workspaces.path(orders.step.id)
     job = Job(argv=["bash"], cwd=place, log=place)
     environment = digest_environment(hold.strip(job), held=hold.links())
     return CacheKey(tree=tree, command=orders.spell(number), setup=work.setup.name({}), environment=environment)

@@ -12,7 +12,7 @@ from drumline.core.ids import Commit, Tree
 from drumline.core.queue import Queue
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
-from drumline.core.words import DropCause
+from drumline.core.vocabulary import DropCause
 from drumline.engine.closing import tell_moved
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.errors import GitError
@@ -39,18 +39,18 @@ async def intend(work: StepWork, state: StepState, queue: Queue) -> Note:
 async def _commit(work: StepWork, tree: Tree, base: Commit) -> Commit:
     step = work.orders.step
     subject = write_subject(work.run.begun.subject, work.run.plan, step)
-    seal = work.tools.seals.find(work.kit.store, work.run.id)
-    return await work.kit.workspaces.commit(step.id, tree, base=base, message=subject, journal=str(seal))
+    seal = work.tools.seals.find(work.services.store, work.run.id)
+    return await work.services.workspaces.commit(step.id, tree, base=base, message=subject, journal=str(seal))
 
 
 async def act(work: StepWork, state: StepState) -> Note:
     """Bring the commit onto the branch, or say why it does not fit."""
     commit, head = known(state.candidate), known(state.landing_head)
-    marked = await work.kit.workspaces.find_markers(work.orders.step.id, known(state.tree), base=known(state.base))
+    marked = await work.services.workspaces.find_markers(work.orders.step.id, known(state.tree), base=known(state.base))
     if marked:
         reason = f"conflict markers are left in {', '.join(marked)}"
         return Note(step=[ev.LandingRefused(reason=reason, conflicts=tuple(marked))])
-    landing = await work.kit.workspaces.land(work.orders.step.id, commit, head=head)
+    landing = await work.services.workspaces.land(work.orders.step.id, commit, head=head)
     if landing.commit is not None:
         return note_landed(work, state, landing)
     if landing.behind is not None:
@@ -74,7 +74,7 @@ async def rebase(work: StepWork, state: StepState, command: Rebase) -> Note:
     The step's workspace has its tree from then on. Where it conflicts with a candidate that has not landed, the step
     leaves the queue until that is settled, and its work stays as it is.
     """
-    step, workspaces, onto = work.orders.step.id, work.kit.workspaces, command.onto
+    step, workspaces, onto = work.orders.step.id, work.services.workspaces, command.onto
     tree, base = known(state.tree), known(state.base)
     if onto == base:
         return Note(run=[await _form(work, command, tree)])

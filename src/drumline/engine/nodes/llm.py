@@ -16,7 +16,7 @@ import anyio.to_thread
 from drumline.core.flow.events import NodeUsed
 from drumline.core.flow.model import LlmNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import find_block
+from drumline.core.flow.visitattempts import find_block
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
 from drumline.engine.nodes.answers import add_usage, keep_within, settle, shorten
 from drumline.engine.nodes.prompts import Brief, Toolbox, choose_tools, write_brief

@@ -18,7 +18,7 @@ from drumline.core.heldout import HELD_OUT
 from drumline.core.judge import DELETED
 from drumline.core.mutants import list_changed_lines
 from drumline.core.stepstate import StepState
-from drumline.core.words import Mutants
+from drumline.core.vocabulary import Mutants
 from drumline.engine.identity import find_test_file
 from drumline.engine.mutation import LONGEST, MUTABLE, Sample, Trial
 from drumline.engine.nodes.ground import leave_ground, stand_on_work
@@ -46,7 +46,7 @@ async def act(work: StepWork, state: StepState) -> Note:
     finally:
         with anyio.CancelScope(shield=True):
             await leave_ground(work)
-            await work.kit.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
+            await work.services.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
     return Note(step=[ev.MutantsEnded(found=trial.result, seconds=round(time.monotonic() - began, 3))])
 
 
@@ -56,7 +56,7 @@ async def run_trial(trial: Trial, work: StepWork) -> None:
         with suppress(OSError):
             await trial.run()
     finally:
-        log = work.kit.logs / work.orders.step.id / LOG
+        log = work.services.logs / work.orders.step.id / LOG
         for path in (log, log.with_name(f"ids-{LOG}")):
             path.unlink(missing_ok=True)
 
@@ -95,13 +95,13 @@ async def open_trial(work: StepWork, state: StepState) -> Trial:
     # Nothing is read of work that cannot have any, and that is most of it.
     small = bool(seconds) and sum(seconds.values()) <= LONGEST
     changed = await _list_changed(work, state) if small else {}
-    folder = (await stand_on_work(work, state)).path if changed else work.kit.workspaces.path(step.id)
-    logs = [work.kit.logs / step.id / state.verdicts[number].ended.log for number in passed]
+    folder = (await stand_on_work(work, state)).path if changed else work.services.workspaces.path(step.id)
+    logs = [work.services.logs / step.id / state.verdicts[number].ended.log for number in passed]
     sample = Sample(
         checks=seconds,
         folder=folder,
         changed=changed,
-        log=work.kit.log(step.id, LOG) if changed else work.kit.logs / step.id / LOG,
+        log=work.services.log(step.id, LOG) if changed else work.services.logs / step.id / LOG,
         tests=find_test_files(folder, logs) if changed else (),
         files=step.files,
         hold=work.tools.checks,
@@ -112,7 +112,7 @@ async def open_trial(work: StepWork, state: StepState) -> Trial:
 
 async def _list_changed(work: StepWork, state: StepState) -> Mapping[str, Collection[int]]:
     """The lines that the work changed, in files that do not judge it."""
-    workspaces, base, tree = work.kit.workspaces, known(state.base), known(state.tree)
+    workspaces, base, tree = work.services.workspaces, known(state.base), known(state.tree)
     judging = {file.path for file in state.touched}
     changed = await workspaces.changed(base, tree)
     paths = [path for path, kind in changed.items() if path.endswith(MUTABLE) and kind != DELETED]

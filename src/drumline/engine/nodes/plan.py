@@ -19,7 +19,7 @@ from drumline.core.plaintext import strip_controls
 from drumline.core.plan import RUN_WALKS, Correction, Marks
 from drumline.core.state import RunState
 from drumline.core.validation import validate
-from drumline.core.words import PlanCause
+from drumline.core.vocabulary import PlanCause
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.refusals import explain_refusal
 from drumline.errors import InvalidInput, NotNow

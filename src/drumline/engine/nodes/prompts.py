@@ -70,7 +70,7 @@ def write_assignment(node: AgentNode, visit: Visit) -> str:
         parts.append(OFFER)
     for reply in visit.answers:
         parts.append(f"## A person answered a question\n\n{reply.asked.strip()}\n\nThe answer: {reply.said.strip()}")
-    cut_short = visit.relay.cut_short if visit.relay else ""
+    cut_short = visit.attempts.cut_short if visit.attempts else ""
     if cut_short:
         left = "" if node.read_only else f"\n\n{LEFT}"
         parts.append(f"## An attempt before this one was cut short\n\n{cut_short.strip()}{left}")

@@ -27,7 +27,7 @@ from drumline.core.risk import Change, is_documentation, list_reasons
 from drumline.core.routing import spell_agent
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Severity
+from drumline.core.vocabulary import Severity
 from drumline.engine.nodes.evidence import list_checks
 from drumline.engine.nodes.stepwork import StepWork, known
 from drumline.engine.nodes.visit import Visit
@@ -48,7 +48,7 @@ async def find_reasons(work: StepWork, state: StepState) -> tuple[str, ...]:
         return ()
     if is_reviewed(state):
         return ()
-    files = tuple(await work.kit.workspaces.changed(state.base, state.tree))
+    files = tuple(await work.services.workspaces.changed(state.base, state.tree))
     lines = () if is_documentation(files) else await _read_added(work, state.base, state.tree)
     change = Change(
         files=files,
@@ -63,7 +63,7 @@ async def find_reasons(work: StepWork, state: StepState) -> tuple[str, ...]:
 async def describe_change(work: StepWork, state: StepState, reasons: Sequence[str]) -> Mapping[str, Json]:
     """The value `change` for the prompts of a review."""
     base, tree = find_range(work, state)
-    spaces, step = work.kit.workspaces, work.orders.step.id
+    spaces, step = work.services.workspaces, work.orders.step.id
     changed = await spaces.changed(base, tree)
     diff = await spaces.diff(base, tree)
     shown = diff if len(diff) <= MOST_DIFF else f"{diff[:MOST_DIFF]}\n… (cut; the current directory has the rest)"
@@ -127,7 +127,7 @@ def name_reader(node: AgentNode, work: StepWork, state: StepState) -> Reviewer:
 
 
 async def _read_added(work: StepWork, base: Commit, tree: Tree) -> tuple[str, ...]:
-    diff = await work.kit.workspaces.diff(base, tree)
+    diff = await work.services.workspaces.diff(base, tree)
     added = (line[1:] for line in diff.splitlines() if line.startswith("+") and not line.startswith("+++ "))
     return tuple(line for line, _ in zip(added, range(MOST_LINES), strict=False))
 

@@ -10,8 +10,8 @@ from drumline.core import events as ev
 from drumline.core.orders import Orders
 from drumline.core.setups import Setup, read_setup
 from drumline.core.state import RunState
-from drumline.engine.kit import Kit, Tools
 from drumline.engine.landingline import LandingLine
+from drumline.engine.services import Services, Tools
 from drumline.engine.stage import Stage
 from drumline.record import Record, field
 
@@ -47,7 +47,7 @@ class StepWork(Record):
     `note` records what is known before an act is over.
     """
 
-    kit: Kit
+    services: Services
     tools: Tools
     orders: Orders
     run: RunState

@@ -16,13 +16,13 @@ async def look_for_strays(work: StepWork, tree: Tree, state: StepState) -> Stray
     """What the tree changes beside the files of the step; a rename is a deletion and a new file."""
     if not work.orders.lands or tree == state.ready:
         return NOTHING
-    changed = await work.kit.workspaces.changed(known(state.base), tree)
-    return compare_change(work.run, work.orders.step, work.kit.read_pinned(work.orders.step), changed)
+    changed = await work.services.workspaces.changed(known(state.base), tree)
+    return compare_change(work.run, work.orders.step, work.services.read_pinned(work.orders.step), changed)
 
 
 async def undo(work: StepWork, state: StepState, paths: Sequence[str]) -> Note:
     """Put files of the work back as they were before it."""
-    workspaces, step = work.kit.workspaces, work.orders.step.id
+    workspaces, step = work.services.workspaces, work.orders.step.id
     before = await workspaces.find_tree(known(state.base))
     tree = await workspaces.compose(known(state.tree), before, paths)
     await workspaces.keep(step, str(state.attempts), known(state.tree), base=known(state.base))

@@ -13,9 +13,9 @@ from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, Sess
 from drumline.core.flow.events import NodeUsed, SessionKept
 from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
+from drumline.core.flow.visitattempts import VisitAttempts
 from drumline.core.ids import FLOW, NO_TREE, RunId, StepId, Tree
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.isolation.transcripts import begin_log
@@ -36,7 +36,7 @@ class Visit(NamedTuple):
     """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
-    `relay` says what came before in this visit, `kept` is the session that its node goes on with, `answers` are what
+    `attempts` says what came before in this visit, `kept` is the session that its node goes on with, `answers` are what
     people said to its questions, `budget` is how many dollars are left; `note` records what is known before it is over.
     `watch` sees what checks do to the folder, if no other node can act meanwhile. `step` is the step that is walked. If
     that is one of a plan, `attempt` is the number of the attempt at it, `told` the one that its agent is told, `tree`
@@ -53,7 +53,7 @@ class Visit(NamedTuple):
     variables: Mapping[str, Json] = MappingProxyType({})
     agent: str = ""
     model: str = ""
-    relay: Relay | None = None
+    attempts: VisitAttempts | None = None
     kept: SessionKept | None = None
     answers: tuple[Reply, ...] = ()
     budget: float | None = None

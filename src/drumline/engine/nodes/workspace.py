@@ -20,16 +20,18 @@ SETUP = "setup"
 async def intend(work: StepWork) -> Note:
     """Where it will be, and at which commit."""
     # A slow setup must not let an edit slip in under the old text's name.
-    work.kit.read_pinned(work.orders.step)
-    base = await work.kit.workspaces.head()
-    path = str(work.kit.workspaces.path(work.orders.step.id))
+    work.services.read_pinned(work.orders.step)
+    base = await work.services.workspaces.head()
+    path = str(work.services.workspaces.path(work.orders.step.id))
     return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
 
 
 async def set_up(work: StepWork) -> Ended:
     """Run the setup command of the run in the step's workspace."""
     step = work.orders.step.id
-    job = write_job(work.kit, work.setup, work.kit.workspaces.path(step), work.kit.log(step, f"{SETUP}.log"))
+    job = write_job(
+        work.services, work.setup, work.services.workspaces.path(step), work.services.log(step, f"{SETUP}.log")
+    )
     return await work.tools.processes.run(work.tools.checks.strip(job))
 
 
@@ -45,7 +47,7 @@ async def _install(work: StepWork) -> str:
 
 async def act(work: StepWork, state: StepState) -> Note:
     """Make it, or say why it cannot be made."""
-    step, workspaces = work.orders.step.id, work.kit.workspaces
+    step, workspaces = work.orders.step.id, work.services.workspaces
     base, setup = known(state.base), work.setup
     if not setup:
         return Note(step=[ev.WorkspaceReady(tree=await workspaces.prepare(step, base))])
@@ -55,7 +57,7 @@ async def act(work: StepWork, state: StepState) -> Note:
     if not again and workspaces.is_set_up(step, name):
         return Note(step=[ev.WorkspaceReady(tree=tree)])
     earlier = await look_for_ignored(workspaces, step, work.orders.step.files)
-    refusal = await provide(work.kit, setup, workspaces.path(step), link=False) or await _install(work)
+    refusal = await provide(work.services, setup, workspaces.path(step), link=False) or await _install(work)
     if refusal:
         return Note(step=[ev.WorkspaceFailed(reason=refusal)])
     made = await workspaces.snapshot(step, base=base)

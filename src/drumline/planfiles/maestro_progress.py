@@ -1,6 +1,6 @@
-"""The books of a Maestro state file: manifests, contexts, errors, retries and token counts, in the style it has.
+"""The progress report of Maestro: manifests, contexts, errors, retries and token counts, in the style it has.
 
-Booking the same account twice changes nothing, and nothing a person or another tool wrote is taken away.
+Writing the same report twice changes nothing, and nothing a person or another tool wrote is taken away.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from drumline.planfiles.dataedit import Editor, Span, Value
 from drumline.planfiles.maestro_data import Region, clean
 from drumline.planfiles.maestro_handoff import FIELDS, populated, read_context
 from drumline.planfiles.maestro_phases import find_phases, phase_id
-from drumline.ports.planfiles import Account, StepAccount, StepFailure
+from drumline.ports.planfiles import ProgressReport, StepFailure, StepProgress
 
 _MODES = ("parallel", "sequential")
 _OVER = frozenset({"done", "skipped"})
@@ -29,7 +29,7 @@ _KINDS = (
 """The type of an error by the first of these words in its message; a command it names comes after them."""
 
 
-def book(text: str, region: Region, account: Account) -> list[Span]:
+def write_progress(text: str, region: Region, progress: ProgressReport) -> list[Span]:
     """The replacements that bring a state file up to date."""
     data = read_data(text, region.start, region.end)
     if isinstance(data, Flaw) or data.root.kind is not Kind.MAPPING:
@@ -37,16 +37,16 @@ def book(text: str, region: Region, account: Account) -> list[Span]:
     editor = Editor(text, data.root)
     phases = find_phases(data.root)
     by_id = {phase_id(item): item for item in phases.items} if phases is not None else {}
-    for step in account.steps:
+    for step in progress.steps:
         if step.step in by_id:
-            _book_phase(editor, by_id[step.step], step)
-    _book_session(editor, data.root, account, by_id)
+            _write_phase(editor, by_id[step.step], step)
+    _write_session(editor, data.root, progress, by_id)
     if editor.spans:
-        editor.set(data.root, "updated", account.now)
+        editor.set(data.root, "updated", progress.now)
     return editor.spans
 
 
-def _book_phase(editor: Editor, phase: Node, step: StepAccount) -> None:
+def _write_phase(editor: Editor, phase: Node, step: StepProgress) -> None:
     if step.started:
         editor.set(phase, "started", step.started)
     if step.finished and step.state == "done":
@@ -56,12 +56,12 @@ def _book_phase(editor: Editor, phase: Node, step: StepAccount) -> None:
         editor.set(phase, key, list(dict.fromkeys([*old, *(clean(path) for path in paths)])))
     if step.retries > _count(phase.get("retry_count")):
         editor.set(phase, "retry_count", step.retries)
-    _book_context(editor, phase, step.said)
-    _book_errors(editor, phase, step)
+    _write_context(editor, phase, step.said)
+    _write_errors(editor, phase, step)
 
 
 def read_downstream(root: Node, phase_of: str) -> str:
-    """What the books have of a phase for those that come after it; empty if that is nothing."""
+    """What the progress report has of a phase for those that come after it; empty if that is nothing."""
     phases = find_phases(root)
     phase = next((one for one in phases.items if phase_id(one) == phase_of), None) if phases is not None else None
     context = phase.get("downstream_context") if phase is not None else None
@@ -71,12 +71,12 @@ def read_downstream(root: Node, phase_of: str) -> str:
     return "\n".join(f"- {name.replace('_', ' ')}: {'; '.join(words)}" for name, words in told.items() if words)
 
 
-def _manifests(step: StepAccount) -> list[tuple[str, Sequence[str]]]:
+def _manifests(step: StepProgress) -> list[tuple[str, Sequence[str]]]:
     lists = {"files_created": step.created, "files_modified": step.modified, "files_deleted": step.deleted}
     return [(key, paths) for key, paths in lists.items() if paths]
 
 
-def _book_context(editor: Editor, phase: Node, said: str) -> None:
+def _write_context(editor: Editor, phase: Node, said: str) -> None:
     context = {name: [clean(word) for word in words] for name, words in read_context(said).items()}
     if not populated({name: tuple(words) for name, words in context.items()}):
         return
@@ -88,7 +88,7 @@ def _book_context(editor: Editor, phase: Node, said: str) -> None:
         editor.set(old, name, context[name])
 
 
-def _book_errors(editor: Editor, phase: Node, step: StepAccount) -> None:
+def _write_errors(editor: Editor, phase: Node, step: StepProgress) -> None:
     """One entry for each failure, with what came of it; a phase that is over has none left to ask about."""
     errors = phase.get("errors")
     known = [item for item in errors.items if item.kind is Kind.MAPPING] if errors is not None else []
@@ -162,14 +162,14 @@ def agent_of(phase: Node) -> str:
     return phase.text("agent") or (named[0] if named else "coder")
 
 
-def _book_session(editor: Editor, root: Node, account: Account, by_id: Mapping[str, Node]) -> None:
+def _write_session(editor: Editor, root: Node, progress: ProgressReport, by_id: Mapping[str, Node]) -> None:
     phases = find_phases(root)
     if phases is None:
         return
-    states = {step.step: step.state for step in account.steps}
-    if account.mode in _MODES:
-        editor.set(root, "execution_mode", account.mode)
-    editor.set(root, "status", "completed" if account.state == "done" else "in_progress")
+    states = {step.step: step.state for step in progress.steps}
+    if progress.mode in _MODES:
+        editor.set(root, "execution_mode", progress.mode)
+    editor.set(root, "status", "completed" if progress.state == "done" else "in_progress")
     running = [item for item in phases.items if states.get(StepId(phase_id(item))) == "running"]
     current = running[0] if running else _first_open(phases, states)
     if current is not None and current.get("id") is not None:
@@ -178,7 +178,7 @@ def _book_session(editor: Editor, root: Node, account: Account, by_id: Mapping[s
     editor.set(root, "current_batch", f"batch-{'-'.join(ids)}" if len(ids) > 1 else None)
     if root.get("total_phases") is not None:
         editor.set(root, "total_phases", len(phases.items))
-    _book_usage(editor, root, _spent_by_agent(account, by_id))
+    _write_usage(editor, root, _spent_by_agent(progress, by_id))
 
 
 def _first_open(phases: Node, states: Mapping[StepId, str]) -> Node | None:
@@ -190,7 +190,7 @@ def _first_open(phases: Node, states: Mapping[StepId, str]) -> Node | None:
     return phases.items[-1] if phases.items else None
 
 
-def _book_usage(editor: Editor, root: Node, spent: dict[str, dict[str, int]]) -> None:
+def _write_usage(editor: Editor, root: Node, spent: dict[str, dict[str, int]]) -> None:
     """Set what this run's agents used; totals never shrink below what was there."""
     if not spent:
         return
@@ -209,9 +209,9 @@ def _book_usage(editor: Editor, root: Node, spent: dict[str, dict[str, int]]) ->
         editor.set(by_agent, agent, counts)
 
 
-def _spent_by_agent(account: Account, by_id: Mapping[str, Node]) -> dict[str, dict[str, int]]:
+def _spent_by_agent(progress: ProgressReport, by_id: Mapping[str, Node]) -> dict[str, dict[str, int]]:
     spent: dict[str, dict[str, int]] = {}
-    for step in account.steps:
+    for step in progress.steps:
         used = {name: int(step.usage.get(name, 0)) for name in _COUNTS}
         if step.step not in by_id or not any(used.values()):
             continue

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.acceptance.userland import User
+from tests.acceptance.cli_user import User
 
 
 def make_repository(folder: Path, files: Mapping[str, str]) -> User:

@@ -10,7 +10,7 @@ from typing import cast
 
 import anyio
 import anyio.lowlevel
-from tests.integration.worlds import RUN, Life, Mortal, Mortals
+from tests.integration.harness import RUN, Life, Mortal, Mortals
 from tests.unit.flows import refuse
 
 from drumline.core.events import FlowPinned, RunStarted
@@ -21,11 +21,11 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, DriverId, Stream
 from drumline.core.plan import Plan
 from drumline.core.state import RunState
-from drumline.core.words import Mode
+from drumline.core.vocabulary import Mode
 from drumline.engine.driver import Driver
 from drumline.engine.flow.walk import Perform
-from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.services import FlowServices, Services, Tools, Worker
 from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput
 from drumline.planfiles.task import TaskFiles
@@ -87,7 +87,7 @@ class Shelf:
 
 
 @dataclass(kw_only=True)
-class FlowWorld(Mortals):
+class FlowHarness(Mortals):
     """Everything that outlives a driver of the flow `main`. `pauses` makes a visit take that many turns."""
 
     folder: Path
@@ -105,14 +105,14 @@ class FlowWorld(Mortals):
         self.life = Life()
         self.concluded: Counter[str] = Counter()
 
-    def kit(self) -> Kit:
+    def services(self) -> Services:
         """The tools of one driver."""
 
         def equip(driver: DriverId) -> Tools:
             return Tools(processes=FakeProcesses(refuse_job), open_models=refuse_models, open_agent=refuse_agent)
 
         self.life = life = Life()
-        return Kit(
+        return Services(
             store=cast(Store, Mortal(self.store, life)),
             roster=cast(Roster, Mortal(self.roster, life)),
             clock=FakeClock(),
@@ -120,10 +120,10 @@ class FlowWorld(Mortals):
             planfiles=TaskFiles(Plan(name="flow", path="")),
             logs=self.folder / "logs",
             equip=equip,
-            open_flows=self.services,
+            open_flows=self.flow_services,
         )
 
-    def services(self) -> FlowServices:
+    def flow_services(self) -> FlowServices:
         """What a walk works with beside the rest."""
         return FlowServices(
             library=Shelf(self.flows), expressions=Conditions(), schemas=NoSchemas(), skills=cast(Skills, None)
@@ -131,7 +131,7 @@ class FlowWorld(Mortals):
 
     def driver(self) -> Driver:
         """A new driver with an act that is counted once it has concluded."""
-        return Driver(upkeep=Upkeep(kit=self.kit(), perform=self.performing()), run_id=RUN)
+        return Driver(upkeep=Upkeep(services=self.services(), perform=self.performing()), run_id=RUN)
 
     def performing(self) -> Perform:
         """What nodes do in the process that the last kit is for."""

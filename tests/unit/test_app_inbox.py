@@ -11,7 +11,7 @@ import pytest
 from tests.unit.builders import RUN, Scene, finish, gate_for, run_started, step_of
 
 from drumline.app.catalog import read_run
-from drumline.app.say import (
+from drumline.app.inbox import (
     check_answer,
     check_cancel,
     check_heal,
@@ -22,14 +22,14 @@ from drumline.app.say import (
     check_speaker,
     check_step,
     name_person,
-    say,
+    send,
 )
 from drumline.core import events as ev
 from drumline.core.gates import question
 from drumline.core.ids import GateId, StepId, Stream, Token
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
-from drumline.core.words import Mode, RunEnd
+from drumline.core.vocabulary import Mode, RunEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Message
 from drumline.record import replace
@@ -215,7 +215,7 @@ def test_only_what_has_not_ended_can_be_cancelled() -> None:
 def test_without_a_driver_an_answer_takes_effect_at_once() -> None:
     store = store_of(GATE, ev.RunParked(gates=(GateId("g"),)))
 
-    settled = anyio.run(say, store, FakeRoster(), RUN, YES)
+    settled = anyio.run(send, store, FakeRoster(), RUN, YES)
 
     run = read_run(store, RUN)
     assert settled
@@ -227,7 +227,7 @@ def test_with_a_driver_the_message_is_left_for_it() -> None:
     store, roster = store_of(GATE), FakeRoster()
     roster.join(RUN)
 
-    settled = anyio.run(say, store, roster, RUN, YES)
+    settled = anyio.run(send, store, roster, RUN, YES)
 
     assert not settled
     assert [message for _, message in store.unread(RUN)] == [YES]
@@ -239,7 +239,7 @@ def test_an_answer_whose_giver_died_takes_effect_when_somebody_answers_again() -
     store.put(RUN, YES)
 
     with pytest.raises(InvalidInput, match="answered 'yes' by mary first") as refused:
-        anyio.run(say, store, FakeRoster(), RUN, replace(YES, value="no", by="john"))
+        anyio.run(send, store, FakeRoster(), RUN, replace(YES, value="no", by="john"))
 
     assert refused.value.hint == f"drumline resume {RUN}"
     assert read_run(store, RUN).answer(GateId("g")) == "yes"
@@ -249,10 +249,10 @@ def test_an_answer_whose_giver_died_takes_effect_when_somebody_answers_again() -
 def test_the_second_answer_is_told_who_was_first() -> None:
     store, roster = store_of(GATE), FakeRoster()
     roster.join(RUN)
-    anyio.run(say, store, roster, RUN, YES)
+    anyio.run(send, store, roster, RUN, YES)
 
     with pytest.raises(InvalidInput, match="answered 'yes' by mary first; 'no' does not count"):
-        anyio.run(say, store, roster, RUN, Message(kind="answer", subject="g", value="no"))
+        anyio.run(send, store, roster, RUN, Message(kind="answer", subject="g", value="no"))
 
 
 def test_everything_lying_in_the_inbox_is_taken_up_in_order() -> None:
@@ -260,7 +260,7 @@ def test_everything_lying_in_the_inbox_is_taken_up_in_order() -> None:
     store.put(RUN, YES)
     store.put(RUN, Message(kind="mode", value="sequential"))
 
-    anyio.run(say, store, roster, RUN, Message(kind="retry", subject="b"))
+    anyio.run(send, store, roster, RUN, Message(kind="retry", subject="b"))
 
     run = read_run(store, RUN)
     assert (run.answer(GateId("g")), run.mode, run.rounds) == ("yes", "sequential", {"b": 1})
@@ -273,7 +273,7 @@ def test_a_skip_of_a_step_that_a_dead_driver_holds_waits_for_the_next_driver() -
     store.take(RUN, A, dead)
     roster.die(dead)
 
-    anyio.run(say, store, roster, RUN, Message(kind="skip", subject="a"))
+    anyio.run(send, store, roster, RUN, Message(kind="skip", subject="a"))
 
     assert len(store.unread(RUN)) == 1
     assert read_run(store, RUN).finished == {}
@@ -299,7 +299,7 @@ def test_a_driver_that_appends_meanwhile_does_not_lose_the_answer() -> None:
     store_of(GATE, store=store)
     store.rival = ev.ModeChanged(mode=Mode.SEQUENTIAL)
 
-    anyio.run(say, store, FakeRoster(), RUN, YES)
+    anyio.run(send, store, FakeRoster(), RUN, YES)
 
     run = read_run(store, RUN)
     assert (run.answer(GateId("g")), run.mode) == ("yes", "sequential")

@@ -1,4 +1,4 @@
-"""Attempts at a step by another agent than its own, which a node of its flow names.
+"""An attempt at a step by another agent than its own, which a node of its flow names.
 
 The rule: the visit decides who is asked and counts what it costs; the step keeps what the agent left, because it
 changes the work.
@@ -17,7 +17,7 @@ from drumline.engine.nodes.stepwork import StepWork
 from drumline.record import Record, replace
 
 
-class RelayedAttempt(Record):
+class VisitAttempt(Record):
     """One attempt at a step; `reader` says who may only read, if that is so."""
 
     work: StepWork

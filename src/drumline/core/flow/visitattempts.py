@@ -10,11 +10,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drumline.core.attempts import Again, Attempts, Ending, Rest, follow_up
+from drumline.core.attempts import Again, Attempts, Ending, Timer, follow_up
 from drumline.core.events import AttemptEnded, AttemptStarted
 from drumline.core.flow.model import AgentNode, LlmNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.routing import Candidate, choose, plan_rest
+from drumline.core.routing import Candidate, choose, plan_timer
 from drumline.core.taxonomy import Failure, hands_over, waits
 from drumline.record import replace
 
@@ -22,11 +22,11 @@ LOST = "The process that drove it ended."
 
 
 @dataclass(kw_only=True, slots=True)
-class Relay(Attempts):
+class VisitAttempts(Attempts):
     """The attempts of a visit.
 
     `asked` is the attempt under way or the last. `questions` are those put to people, of which the last is open while
-    `asks`; `permissions` are what that asks leave for.
+    `asks`; `permissions` are what that asks permission for.
     """
 
     asked: AttemptStarted | None = None
@@ -41,30 +41,30 @@ class Relay(Attempts):
         return bool(self.asks) or self.until is not None
 
 
-def begin_attempt(relay: Relay, event: AttemptStarted) -> None:
+def begin_attempt(attempts: VisitAttempts, event: AttemptStarted) -> None:
     """An agent is asked."""
-    relay.begin(event.agent)
-    relay.asked, relay.asks = event, ""
+    attempts.begin(event.agent)
+    attempts.asked, attempts.asks = event, ""
 
 
-def name_session(relay: Relay, session: str) -> None:
+def name_session(attempts: VisitAttempts, session: str) -> None:
     """The agent at work has said what its session is called."""
-    if relay.asked is not None:
-        relay.asked = replace(relay.asked, new_session=session)
+    if attempts.asked is not None:
+        attempts.asked = replace(attempts.asked, new_session=session)
 
 
-def lose_attempt(relay: Relay) -> None:
+def lose_attempt(attempts: VisitAttempts) -> None:
     """An attempt was lost with its driver: whoever is asked next is told, as what it had done is still there."""
-    relay.cut_short = LOST
+    attempts.cut_short = LOST
 
 
-def end_attempt(relay: Relay, event: AttemptEnded) -> None:
+def end_attempt(attempts: VisitAttempts, event: AttemptEnded) -> None:
     """An agent concluded without ending the visit."""
     failure = find_failure(event.failure)
-    relay.attempts += 1
-    relay.asks, relay.permissions = event.question, event.permissions
-    relay.questions += bool(event.question)
-    relay.conclude(
+    attempts.attempts += 1
+    attempts.asks, attempts.permissions = event.question, event.permissions
+    attempts.questions += bool(event.question)
+    attempts.conclude(
         Ending(
             failure=failure,
             message=event.message,
@@ -74,11 +74,13 @@ def end_attempt(relay: Relay, event: AttemptEnded) -> None:
         )
     )
     if event.until is not None and failure is not None and hands_over(failure):
-        relay.rest(event.until)
-    relay.until = event.until
+        attempts.set_timer(event.until)
+    attempts.until = event.until
 
 
-def suspend(candidates: Sequence[Candidate], relay: Relay, ended: AttemptEnded, *, now: float) -> AttemptEnded | None:
+def suspend(
+    candidates: Sequence[Candidate], attempts: VisitAttempts, ended: AttemptEnded, *, now: float
+) -> AttemptEnded | None:
     """What to record of an attempt after which the visit goes on, with the time it waits for; None if it is over."""
     if ended.question or ended.ran_dry:
         return replace(ended, waits=True)
@@ -86,23 +88,23 @@ def suspend(candidates: Sequence[Candidate], relay: Relay, ended: AttemptEnded, 
     if failure is None:
         return None
     if failure is Failure.QUOTA:
-        ended = replace(ended, resets_at=plan_rest(ended.resets_at, rests=relay.rests, now=now))
-    after = dataclasses.replace(relay, exhausted=dict(relay.exhausted))
+        ended = replace(ended, resets_at=plan_timer(ended.resets_at, timers=attempts.timers, now=now))
+    after = dataclasses.replace(attempts, exhausted=dict(attempts.exhausted))
     end_attempt(after, ended)
     match follow_up(candidates, after, failure):
         case Again(delay=delay):
             return replace(ended, waits=True, until=now + delay if delay else None)
-        case Rest(until=until):
+        case Timer(until=until):
             return replace(ended, waits=True, until=until)
         case _:
             return None
 
 
-def choose_agent(candidates: Sequence[Candidate], relay: Relay | None) -> Candidate:
+def choose_agent(candidates: Sequence[Candidate], attempts: VisitAttempts | None) -> Candidate:
     """Who is asked next: the first of all, and then as for the steps of a plan."""
-    if relay is None or relay.asked is None:
+    if attempts is None or attempts.asked is None:
         return candidates[0]
-    rested = dataclasses.replace(relay)
+    rested = dataclasses.replace(attempts)
     rested.come_due()
     return choose(candidates, rested)
 

@@ -16,10 +16,10 @@ from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
-from drumline.core.words import Mode, Mutants
+from drumline.core.vocabulary import Mode, Mutants
 from drumline.engine.closing import Recover
 from drumline.engine.driver import Driver
-from drumline.engine.kit import FlowServices, Kit, Tools, Worker
+from drumline.engine.services import FlowServices, Services, Tools, Worker
 from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
@@ -158,13 +158,13 @@ class Mortals(ABC):
         self.store.before = strike if when == "before" else None
         self.store.after = strike if when == "after" else None
 
-    def say(self, message: Message) -> None:
+    def send(self, message: Message) -> None:
         """A person says something from another process."""
         self.store.put(RUN, message)
 
 
 @dataclass(kw_only=True)
-class World(Mortals):
+class Harness(Mortals):
     """Everything that outlives a driver."""
 
     folder: Path
@@ -202,7 +202,7 @@ class World(Mortals):
         """Where the drivers read the plan and write its marks."""
         return self.planfiles
 
-    def kit(self) -> Kit:
+    def services(self) -> Services:
         """The tools of one driver."""
 
         def equip(driver: DriverId) -> Tools:
@@ -212,7 +212,7 @@ class World(Mortals):
             )
 
         self.life = life = Life()
-        return Kit(
+        return Services(
             store=cast(Store, Mortal(self.store, life)),
             roster=cast(Roster, Mortal(self.roster, life)),
             workspaces=cast(Workspaces, Mortal(self.workspaces, life)),
@@ -220,12 +220,12 @@ class World(Mortals):
             clock=self.clock,
             logs=self.folder / "logs",
             equip=equip,
-            open_flows=self.services,
+            open_flows=self.flow_services,
             quota_wait=self.quota_wait,
             step_timeout=self.step_timeout,
         )
 
-    def services(self) -> FlowServices:
+    def flow_services(self) -> FlowServices:
         """What steps need that walk a flow: those of the folder `flows`, or shipped ones."""
         return FlowServices(
             library=FlowLibrary(top=self.folder, keep=self.folder / "kept", default=AGENT),
@@ -273,7 +273,7 @@ class World(Mortals):
 
     async def _session(self) -> RunState:
         await self.begin()
-        driver = Driver(upkeep=Upkeep(kit=self.kit(), recover=self.recover), run_id=RUN, jobs=self.jobs)
+        driver = Driver(upkeep=Upkeep(services=self.services(), recover=self.recover), run_id=RUN, jobs=self.jobs)
         return await driver.drive(resuming=bool(self.joined))
 
     def drive(self) -> RunState:

@@ -27,7 +27,7 @@ from tests.warm import RIGGED, Command, Started, keep_environment, run_warm, sta
 from drumline.app.catalog import find_run, read_run
 from drumline.cli.main import main
 from drumline.views.status import status_json
-from drumline.wiring import open_site
+from drumline.wiring import open_project
 
 PATIENCE = 120.0
 """Seconds until a thing that should happen counts as not happening; the machine may be busy."""
@@ -137,14 +137,14 @@ class User:
     def status(self, run: str = "") -> dict[str, object]:
         """The run as scripts see it: what `status --json` does, without a process, since tests look so often."""
         with standing_in(self.repo, self.env):
-            site = open_site()
-            if not site.has_store():
+            project = open_project()
+            if not project.has_store():
                 return NO_RUN
-            store = site.open_store(read_only=True)
+            store = project.open_store(read_only=True)
             try:
                 if not store.runs():
                     return NO_RUN
-                snapshot = site.watcher(store, read_run(store, find_run(store, run))).look(time.time())
+                snapshot = project.watcher(store, read_run(store, find_run(store, run))).look(time.time())
                 found: dict[str, object] = json.loads(json.dumps(status_json(snapshot)))
             finally:
                 store.close()

@@ -1,4 +1,4 @@
-"""Collects what formats that keep books want to know of a run: when steps began and ended, and what agents said."""
+"""Collects what progress reports need to know of a run: when steps began and ended, and what agents said."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from drumline.core.ids import StepId
 from drumline.core.needs import settled
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
-from drumline.core.words import StepEnd
-from drumline.ports.planfiles import Account, StepAccount, StepFailure
+from drumline.core.vocabulary import StepEnd
+from drumline.ports.planfiles import ProgressReport, StepFailure, StepProgress
 from drumline.record import replace
 from drumline.walltimes import write_iso
 
@@ -62,7 +62,7 @@ class Failures:
             self.retries += 1
 
 
-class Books:
+class ProgressReports:
     """Learns from every event it is shown; forgets nothing while the driver lives."""
 
     def __init__(self) -> None:
@@ -90,19 +90,21 @@ class Books:
     def _failures_of(self, step: StepId) -> Failures:
         return self._failures.setdefault(step, Failures())
 
-    def account(self, run: RunState, now: float) -> Account:
+    def report_progress(self, run: RunState, now: float) -> ProgressReport:
         """The run as its books should show it."""
         touched = [step.id for step in run.plan.steps if step.id in run.working or settled(run, step.id)]
         state = run.ended.state if run.ended else "parked" if run.parked else "running"
         steps = [self._step(run, step) for step in touched if step not in run.declared]
-        return Account(run=run.id, state=state, mode=run.mode, now=write_iso(now), steps=steps, branch=run.begun.branch)
+        return ProgressReport(
+            run=run.id, state=state, mode=run.mode, now=write_iso(now), steps=steps, branch=run.begun.branch
+        )
 
-    def _step(self, run: RunState, step: StepId) -> StepAccount:
+    def _step(self, run: RunState, step: StepId) -> StepProgress:
         started = self._started.get(step)
         finished = run.finished.get(step)
         failures = self._failures_of(step)
         if finished is None:
-            return StepAccount(
+            return StepProgress(
                 step=step,
                 state="running",
                 started=write_iso(started) if started else "",
@@ -112,7 +114,7 @@ class Books:
         ended = self._finished.get(step)
         landed = finished.state is StepEnd.DONE
         gone = {*finished.created, *finished.deleted}
-        return StepAccount(
+        return StepProgress(
             step=step,
             state=finished.state,
             started=write_iso(started) if started else "",

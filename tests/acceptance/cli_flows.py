@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.acceptance.cli_user import Ran, User, init_repository, leaving_nothing, processes_of
 from tests.acceptance.durability import send
-from tests.acceptance.userland import Ran, User, init_repository, leaving_nothing, processes_of
 
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded

@@ -1,4 +1,4 @@
-"""Leave that an agent of the Agent Client Protocol needs from a person. The rule: an answer is to its exact question.
+"""Permissions that an agent of this protocol (ACP) needs from a person. The rule: an answer is to its exact question.
 
 A question is one line, whatever the agent called its tool: no title can pass for a second question.
 """

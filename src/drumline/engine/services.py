@@ -1,4 +1,4 @@
-"""What a driver works with: one implementation of every port, and where logs go."""
+"""The services of a driver: one implementation of every port, and where logs go."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from drumline.core.ids import DriverId, StepId
 from drumline.core.plan import RUN_WALKS, Check, Step
 from drumline.core.redaction import Redaction
-from drumline.core.words import CheckKind
+from drumline.core.vocabulary import CheckKind
 from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.nodes.leftovers import NoWatch, Watch
@@ -86,7 +86,7 @@ class FlowServices(Record):
     mcp_servers: Collection[str] | None = None
 
 
-class Kit(Record):
+class Services(Record):
     """Everything a driver needs of the world, for a plan as for a flow. `equip` opens what belongs to one driver.
 
     `open_flows` is called once a flow is walked. `price` tells what tokens cost with a model, and may take a while.

@@ -10,8 +10,8 @@ from drumline.core.events import AttemptEnded, AttemptStarted
 from drumline.core.flow.events import NodeEnded, NodeLost, NodeStarted, SessionKept
 from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import NodeId
-from drumline.core.flow.relay import Relay, begin_attempt, choose_agent, end_attempt, suspend
-from drumline.core.routing import LEAST_REST, MOST_RESTS, Candidate
+from drumline.core.flow.visitattempts import VisitAttempts, begin_attempt, choose_agent, end_attempt, suspend
+from drumline.core.routing import MOST_TIMERS, SHORTEST_TIMER, Candidate
 from drumline.core.taxonomy import WAITS
 
 NODE = NodeId("work")
@@ -32,44 +32,44 @@ def asked(agent: str = "") -> AttemptStarted:
     return begun_attempt(node=NODE, visit=1, agent=agent)
 
 
-def after(*failures: AttemptEnded, agents: tuple[Candidate, ...] = BOTH) -> Relay:
+def after(*failures: AttemptEnded, agents: tuple[Candidate, ...] = BOTH) -> VisitAttempts:
     """A visit in which attempts ended so, each with whoever was next."""
-    relay = Relay()
+    attempts = VisitAttempts()
     for one in failures:
-        begin_attempt(relay, asked(choose_agent(agents, relay).name))
-        end_attempt(relay, suspend(agents, relay, one, now=NOW) or one)
-    return relay
+        begin_attempt(attempts, asked(choose_agent(agents, attempts).name))
+        end_attempt(attempts, suspend(agents, attempts, one, now=NOW) or one)
+    return attempts
 
 
 def test_the_first_agent_is_the_nodes_own() -> None:
     assert choose_agent(BOTH, None).name == ""
-    assert choose_agent(BOTH, Relay()).name == ""
+    assert choose_agent(BOTH, VisitAttempts()).name == ""
 
 
 def test_a_question_suspends_and_the_same_agent_goes_on_in_its_session() -> None:
-    relay = after(ended(question="Which?"))
+    attempts = after(ended(question="Which?"))
 
-    assert (relay.asks, relay.questions, relay.session, relay.is_held) == ("Which?", 1, "s", True)
-    assert choose_agent(BOTH, relay).name == ""
+    assert (attempts.asks, attempts.questions, attempts.session, attempts.is_held) == ("Which?", 1, "s", True)
+    assert choose_agent(BOTH, attempts).name == ""
 
 
 @pytest.mark.parametrize("failure", ["quota", "auth", "billing", "missing"])
 def test_who_cannot_go_on_is_stood_in_for_at_once(failure: str) -> None:
-    relay = after(ended(failure))
+    attempts = after(ended(failure))
 
-    assert not relay.is_held
-    assert choose_agent(BOTH, relay).name == "bob"
+    assert not attempts.is_held
+    assert choose_agent(BOTH, attempts).name == "bob"
 
 
 @pytest.mark.parametrize("failure", ["validation", "permanent", "odd", ""])
 def test_a_failure_of_the_work_ends_the_visit(failure: str) -> None:
-    relay = Relay(asked=asked())
+    attempts = VisitAttempts(asked=asked())
 
-    assert suspend(BOTH, relay, ended(failure), now=NOW) is None
+    assert suspend(BOTH, attempts, ended(failure), now=NOW) is None
 
 
 def test_a_quota_without_a_time_is_waited_for_a_little() -> None:
-    found = suspend(ALONE, Relay(asked=asked()), ended("quota"), now=NOW)
+    found = suspend(ALONE, VisitAttempts(asked=asked()), ended("quota"), now=NOW)
 
     assert found is not None
     assert found.until == NOW + 2.0
@@ -77,55 +77,55 @@ def test_a_quota_without_a_time_is_waited_for_a_little() -> None:
 
 @pytest.mark.parametrize("failure", ["auth", "billing", "missing"])
 def test_nobody_left_ends_the_visit(failure: str) -> None:
-    assert suspend(ALONE, Relay(asked=asked()), ended(failure), now=NOW) is None
+    assert suspend(ALONE, VisitAttempts(asked=asked()), ended(failure), now=NOW) is None
 
 
 def test_a_failure_that_passes_is_waited_for_as_often_as_there_are_waits() -> None:
-    relay = Relay()
+    attempts = VisitAttempts()
     times: list[float | None] = []
     for _ in range(len(WAITS) + 1):
-        begin_attempt(relay, asked())
-        found = suspend(ALONE, relay, ended("transient"), now=NOW)
+        begin_attempt(attempts, asked())
+        found = suspend(ALONE, attempts, ended("transient"), now=NOW)
         times.append(found.until if found else None)
-        end_attempt(relay, found or ended("transient"))
+        end_attempt(attempts, found or ended("transient"))
 
     assert times == [NOW + WAITS[0], NOW + WAITS[1], None]
 
 
 def test_the_first_of_several_quotas_is_waited_for_and_that_agent_asked() -> None:
-    relay = after(ended("quota", resets_at=NOW + 900), ended("quota", resets_at=NOW + 500))
+    attempts = after(ended("quota", resets_at=NOW + 900), ended("quota", resets_at=NOW + 500))
 
-    assert relay.until == NOW + 500
-    assert choose_agent(BOTH, relay).name == "bob"
+    assert attempts.until == NOW + 500
+    assert choose_agent(BOTH, attempts).name == "bob"
 
 
 def test_a_time_that_is_over_already_is_not_asked_about_without_end() -> None:
-    found = suspend(ALONE, Relay(asked=asked()), ended("quota", resets_at=NOW - 5), now=NOW)
+    found = suspend(ALONE, VisitAttempts(asked=asked()), ended("quota", resets_at=NOW - 5), now=NOW)
 
     assert found is not None
-    assert found.until == NOW + LEAST_REST
+    assert found.until == NOW + SHORTEST_TIMER
 
 
 def test_a_quota_is_not_waited_for_without_end() -> None:
-    relay = Relay(asked=asked(), rests=MOST_RESTS)
+    attempts = VisitAttempts(asked=asked(), timers=MOST_TIMERS)
 
-    assert suspend(ALONE, relay, ended("quota", resets_at=NOW + 50), now=NOW) is None
+    assert suspend(ALONE, attempts, ended("quota", resets_at=NOW + 50), now=NOW) is None
 
 
 def test_an_attempt_that_begins_ends_the_waiting_and_forgets_the_session() -> None:
-    relay = after(ended("quota", resets_at=NOW + 50), agents=ALONE)
+    attempts = after(ended("quota", resets_at=NOW + 50), agents=ALONE)
 
-    begin_attempt(relay, asked())
+    begin_attempt(attempts, asked())
 
-    assert (relay.is_held, relay.session, relay.exhausted) == (False, "", {})
+    assert (attempts.is_held, attempts.session, attempts.exhausted) == (False, "", {})
 
 
 def test_deciding_does_not_change_what_was_recorded() -> None:
-    relay = Relay(asked=asked())
+    attempts = VisitAttempts(asked=asked())
 
-    suspend(BOTH, relay, ended("quota"), now=NOW)
+    suspend(BOTH, attempts, ended("quota"), now=NOW)
 
-    assert (relay.attempts, relay.exhausted) == (0, {})
+    assert (attempts.attempts, attempts.exhausted) == (0, {})
 
 
 def test_a_session_that_was_gone_on_with_counts_again_only_once_the_visit_has_kept_it() -> None:

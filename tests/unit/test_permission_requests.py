@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from drumline.agents.claude_leave import Leave
+from drumline.agents.claude_permissions import PermissionAnswers
 from drumline.agents.program import Setting
 from drumline.core.blocked import Reply
 from drumline.core.flow.model import Json
@@ -20,7 +20,7 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 UNKNOWN = "mcp__mail__send"
 
 
-def open_leave(folder: Path, **fields: Any) -> Leave:
+def open_answers(folder: Path, **fields: Any) -> PermissionAnswers:
     """Leave for an assignment in a folder."""
     assignment = Assignment(
         run=RunId("r1"),
@@ -33,10 +33,10 @@ def open_leave(folder: Path, **fields: Any) -> Leave:
         log=folder / "log",
         **fields,
     )
-    return Leave(assignment, Setting(executable=folder / "claude", model="", scratch=folder / "scratch"))
+    return PermissionAnswers(assignment, Setting(executable=folder / "claude", model="", scratch=folder / "scratch"))
 
 
-def ask(leave: Leave, tool: str, given: Json, **fields: Json) -> Mapping[str, Any]:
+def ask(leave: PermissionAnswers, tool: str, given: Json, **fields: Json) -> Mapping[str, Any]:
     """The answer to one request."""
     request: Json = {"subtype": "can_use_tool", "tool_name": tool, "input": given, **fields}
     line = anyio.run(leave.answer, {"type": "control_request", "request_id": "q1", "request": request})
@@ -66,7 +66,7 @@ def ask(leave: Leave, tool: str, given: Json, **fields: Json) -> Mapping[str, An
 def test_the_policy_of_all_agents_decides(
     tool: str, given: Json, fields: dict[str, Json], read_only: bool, behavior: str, tmp_path: Path
 ) -> None:
-    answer = ask(open_leave(tmp_path, read_only=read_only), tool, given, **fields)
+    answer = ask(open_answers(tmp_path, read_only=read_only), tool, given, **fields)
 
     assert answer["behavior"] == behavior
     assert answer.get("updatedInput") == (given if behavior == "allow" else None)
@@ -77,7 +77,7 @@ def test_its_folder_for_temporary_files_is_its_own_but_not_where_it_leads_the_li
     for folder in (link.parent, temp, other):
         folder.mkdir()
     link.symlink_to(temp)
-    leave = open_leave(tmp_path)
+    leave = open_answers(tmp_path)
     link.unlink()
     link.symlink_to(other)
 
@@ -92,7 +92,7 @@ def test_what_was_refused_is_told_at_once_and_in_the_end(tmp_path: Path) -> None
     async def report(happening: Happening) -> None:
         told.append(happening)
 
-    leave = open_leave(tmp_path, report=report)
+    leave = open_answers(tmp_path, report=report)
     ask(leave, "Write", {"file_path": "/etc/a.txt"})
     outcome = leave.conclude(Outcome(message="Done.", notices=("before",)))
 
@@ -101,11 +101,11 @@ def test_what_was_refused_is_told_at_once_and_in_the_end(tmp_path: Path) -> None
 
 
 def test_an_unknown_tool_is_a_question_until_a_person_has_answered_it(tmp_path: Path) -> None:
-    leave = open_leave(tmp_path)
+    leave = open_answers(tmp_path)
     refused = ask(leave, UNKNOWN, {"to": "all"})
     stopped = leave.conclude(Outcome(message="I stop."))
     question = stopped.question
-    granted = open_leave(tmp_path, answers=(Reply(asked=question, said="yes", permissions=stopped.permissions),))
+    granted = open_answers(tmp_path, answers=(Reply(asked=question, said="yes", permissions=stopped.permissions),))
 
     assert "A person will be asked" in refused["message"]
     assert question.startswith(f'May it use {UNKNOWN} {{"to": "all"}}?')
@@ -114,7 +114,7 @@ def test_an_unknown_tool_is_a_question_until_a_person_has_answered_it(tmp_path: 
 
 
 def test_what_it_asks_its_user_is_the_question(tmp_path: Path) -> None:
-    leave = open_leave(tmp_path)
+    leave = open_answers(tmp_path)
     choice: Json = {"question": "Which?", "options": [{"label": "a"}, {"label": "b"}]}
 
     ask(leave, "AskUserQuestion", {"questions": [choice, {"question": "Why?"}]})
@@ -124,7 +124,7 @@ def test_what_it_asks_its_user_is_the_question(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("failure", "asks"), [("", True), ("validation", True), ("quota", False), ("crash", False)])
 def test_a_question_does_not_hide_that_it_broke_down(failure: str, asks: bool, tmp_path: Path) -> None:
-    leave = open_leave(tmp_path)
+    leave = open_answers(tmp_path)
     ask(leave, UNKNOWN, {})
 
     outcome = leave.conclude(Outcome(failure=failure))
@@ -135,13 +135,13 @@ def test_a_question_does_not_hide_that_it_broke_down(failure: str, asks: bool, t
 def test_a_request_that_is_not_known_is_answered_by_an_error(tmp_path: Path) -> None:
     event: Mapping[str, Json] = {"type": "control_request", "request_id": "q1", "request": {"subtype": "new"}}
 
-    answer = json.loads(anyio.run(open_leave(tmp_path).answer, event))
+    answer = json.loads(anyio.run(open_answers(tmp_path).answer, event))
 
     assert answer["response"] == {"subtype": "error", "request_id": "q1", "error": "new is not known here"}
 
 
 def test_other_events_ask_for_nothing_and_the_result_is_the_end(tmp_path: Path) -> None:
-    leave = open_leave(tmp_path)
+    leave = open_answers(tmp_path)
 
     assert anyio.run(leave.answer, {"type": "assistant"}) == ""
     assert [leave.ends_with({"type": kind}) for kind in ("assistant", "result")] == [False, True]

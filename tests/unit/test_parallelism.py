@@ -10,8 +10,8 @@ import pytest
 
 from drumline.core.ids import StepId
 from drumline.core.ownership import shared
+from drumline.core.parallelism import measure_parallelism, parallelism_json
 from drumline.core.plan import Step
-from drumline.core.profile import profile, profile_json
 from drumline.record import replace
 
 
@@ -23,7 +23,7 @@ def steps(**needs: str) -> list[Step]:
 
 
 def test_a_diamond_has_three_batches_and_a_width_of_two() -> None:
-    found = profile(steps(a="", b="a", c="a", d="b c"))
+    found = measure_parallelism(steps(a="", b="a", c="a", d="b c"))
 
     assert found.batches == (("a",), ("b", "c"), ("d",))
     assert (found.total, found.depths, found.width, found.eligible) == (4, 3, 2, 2)
@@ -44,34 +44,34 @@ def test_a_diamond_has_three_batches_and_a_width_of_two() -> None:
     ],
 )
 def test_parallel_is_recommended_to_maestro_when_more_than_half_can_share_a_batch(plan: list[Step], mode: str) -> None:
-    assert profile(plan, "maestro").mode == mode
+    assert measure_parallelism(plan, "maestro").mode == mode
 
 
 @pytest.mark.parametrize("format", ["dag", "phased", "implement", "waves", "speckit", "superpowers"])
 def test_parallel_is_recommended_for_every_other_format_when_two_steps_can_share_a_batch(format: str) -> None:
     diamond, chain = steps(a="", b="a", c="a", d="b c"), steps(a="", b="a", c="b")
 
-    assert [profile(plan, format).mode for plan in (diamond, chain)] == ["parallel", "sequential"]
+    assert [measure_parallelism(plan, format).mode for plan in (diamond, chain)] == ["parallel", "sequential"]
 
 
 def test_the_critical_path_follows_estimates_rather_than_counts() -> None:
     long = Step(id=StepId("long"), title="long", estimate=10.0)
 
-    found = profile([*steps(a="", b="a"), long])
+    found = measure_parallelism([*steps(a="", b="a"), long])
 
     assert found.critical_path == ("long",)
     assert found.cost == 10.0
 
 
 def test_steps_on_a_cycle_are_counted_but_not_placed() -> None:
-    found = profile(steps(root="", a="b", b="a", c="root a"))
+    found = measure_parallelism(steps(root="", a="b", b="a", c="root a"))
 
     assert found.total == 4
     assert found.batches == (("root",),)
 
 
 def test_the_profile_prints_as_json() -> None:
-    found = json.loads(json.dumps(profile_json(profile(steps(a="", b="")))))
+    found = json.loads(json.dumps(parallelism_json(measure_parallelism(steps(a="", b="")))))
 
     assert found["batches"] == [["a", "b"]]
     assert found["mode"] == "parallel"
@@ -101,13 +101,13 @@ def owners(*files: str, alone: tuple[int, ...] = ()) -> list[Step]:
     ],
 )
 def test_of_steps_that_share_files_one_is_free_and_loners_never_are(plan: list[Step], eligible: int, mode: str) -> None:
-    found = profile(plan, "maestro")
+    found = measure_parallelism(plan, "maestro")
 
     assert (found.eligible, found.mode) == (eligible, mode)
 
 
 def test_the_reason_says_how_many_steps_are_free() -> None:
-    found = profile(owners("src/**", "src/x", "", "", alone=(2, 3)) + steps(a="", b="a"), "maestro")
+    found = measure_parallelism(owners("src/**", "src/x", "", "", alone=(2, 3)) + steps(a="", b="a"), "maestro")
 
     assert found.reason == "2 of 6 steps are free to run side by side: not more than half"
 
@@ -121,7 +121,7 @@ def test_the_free_steps_of_a_batch_share_nothing_and_no_other_could_join_them() 
             for step in owners(*[""] * dice.randint(1, 7))
         ]
 
-        found = profile(plan).eligible
+        found = measure_parallelism(plan).eligible
 
         sizes = {len(group) for group in groups_side_by_side(plan)}
         assert found in sizes if found else 1 in sizes

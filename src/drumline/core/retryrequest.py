@@ -8,7 +8,7 @@ from drumline.core.events import StepReopened
 from drumline.record import Record, replace, to_plain
 
 
-class RoundWish(Record):
+class RetryRequest(Record):
     """Another round of a step; with `heal` its last work is diagnosed first."""
 
     heal: bool = False
@@ -17,12 +17,12 @@ class RoundWish(Record):
     context: str = ""
 
 
-def write_round(wish: RoundWish) -> str:
-    """The value of a message with this wish; empty if it is an ordinary round."""
-    return "" if wish == RoundWish() else json.dumps(to_plain(wish))
+def write_round(request: RetryRequest) -> str:
+    """The value of a message with this request; empty if it is an ordinary round."""
+    return "" if request == RetryRequest() else json.dumps(to_plain(request))
 
 
 def read_round(value: str, reopened: StepReopened) -> StepReopened:
     """The event with what the value of a message asks for."""
     wanted = json.loads(value) if value else {}
-    return replace(reopened, **{name: wanted[name] for name in RoundWish.__struct_fields__ if name in wanted})
+    return replace(reopened, **{name: wanted[name] for name in RetryRequest.__struct_fields__ if name in wanted})

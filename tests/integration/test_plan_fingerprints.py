@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from drumline.planfiles.dag import DagFiles
-from drumline.planfiles.stamps import GRAIN, Stamps
+from drumline.planfiles.fingerprints import GRAIN, Fingerprints
 
 STEP = "---\nid: step-{n}\nname: Part {n}\ndepends_on: []\nstatus: ready\n---\n\n# Part {n}\n\n{text}\n"
 
@@ -31,28 +31,28 @@ def let_rest(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def remember(stamps: Stamps, file: Path) -> str | None:
+def remember(fingerprints: Fingerprints, file: Path) -> str | None:
     """Read the file under its stamp, then ask for its digest again."""
-    stamps.keep(str(file), stamps.take(str(file)), "digest")
-    return stamps.recall(str(file), stamps.take(str(file)))
+    fingerprints.keep(str(file), fingerprints.take(str(file)), "digest")
+    return fingerprints.recall(str(file), fingerprints.take(str(file)))
 
 
 def test_a_file_left_alone_is_known_by_its_stamp(plan: Path) -> None:
     let_rest(plan)
 
-    assert remember(Stamps(), plan / "step-1.md") == "digest"
+    assert remember(Fingerprints(), plan / "step-1.md") == "digest"
 
 
 def test_a_file_written_just_now_has_no_stamp_that_counts(plan: Path) -> None:
     (plan / "step-1.md").write_text("now")
 
-    assert remember(Stamps(), plan / "step-1.md") is None
+    assert remember(Fingerprints(), plan / "step-1.md") is None
 
 
 def test_an_edit_of_the_same_size_that_hides_its_time_is_noticed(plan: Path) -> None:
     file = plan / "step-1.md"
-    stamps = Stamps(grain=0)
-    remember(stamps, file)
+    fingerprints = Fingerprints(grain=0)
+    remember(fingerprints, file)
     before = file.stat()
     time.sleep(0.05)
 
@@ -60,15 +60,15 @@ def test_an_edit_of_the_same_size_that_hides_its_time_is_noticed(plan: Path) -> 
     os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     assert file.stat().st_size == before.st_size
-    assert stamps.recall(str(file), stamps.take(str(file))) is None
+    assert fingerprints.recall(str(file), fingerprints.take(str(file))) is None
 
 
 def test_a_link_or_a_missing_file_has_no_stamp(plan: Path) -> None:
     (plan / "link.md").symlink_to(plan / "step-1.md")
-    stamps = Stamps(grain=0)
+    fingerprints = Fingerprints(grain=0)
 
-    assert stamps.take(str(plan / "link.md")) is None
-    assert stamps.take(str(plan / "missing.md")) is None
+    assert fingerprints.take(str(plan / "link.md")) is None
+    assert fingerprints.take(str(plan / "missing.md")) is None
 
 
 @pytest.mark.parametrize("rested", [False, True])

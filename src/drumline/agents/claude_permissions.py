@@ -1,4 +1,4 @@
-"""What Claude Code asks leave for while it works, answered by the policy that holds for all agents that ask.
+"""What Claude Code asks permission for while it works, answered by the policy that holds for all agents that ask.
 
 The rule: what the policy does not know is refused, and becomes a question to a person.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from drumline.agents.acp_leave import describe
+from drumline.agents.acp_permissions import describe
 from drumline.agents.acp_policy import Policy
 from drumline.agents.program import Setting
 from drumline.agents.reading import read_list, read_map, read_text
@@ -41,7 +41,7 @@ def write_opening(prompt: str) -> str:
     return _write_line({"type": "user", "message": {"role": "user", "content": prompt}})
 
 
-class Leave:
+class PermissionAnswers:
     """The answers to one run of the program."""
 
     def __init__(self, assignment: Assignment, setting: Setting) -> None:

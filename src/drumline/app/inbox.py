@@ -1,4 +1,4 @@
-"""What people say to a run: answers, cancel, pause, retry, skip, mode. A driver folds it in from the inbox."""
+"""What people send to a run: answers, cancel, pause, retry, skip, mode. A driver folds it in from the inbox."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
 
     step, place = split_place(run, name) or (None, "")
     if step is not None and place:
-        return _check_rest(look(), step, place)
+        return _check_timer(look(), step, place)
     step = check_step(run, name)
     finished = run.finished.get(step)
     if finished is not None and finished.state == "done" and step in RUN_WALKS:
@@ -160,7 +160,7 @@ def check_open(run: RunState) -> None:
         raise InvalidInput(f"run {run.id} is {run.ended.state}", hint=_begin_again(run))
 
 
-async def say(store: Store, roster: Roster, run: RunId, message: Message) -> bool:
+async def send(store: Store, roster: Roster, run: RunId, message: Message) -> bool:
     """Leave a message for the run; True if it has taken effect already, because nobody was driving.
 
     InvalidInput if the gate was answered by somebody else first, or does not take this answer: there is room for one,
@@ -199,7 +199,7 @@ async def settle(store: Store, run: RunId) -> None:
     state = read_run(store, run)
     for number, message in store.unread(run):
         for _ in range(TRIES):
-            held = store.held(run)
+            held = store.list_claims(run)
             events = outcome_of(state, message, held.keys())
             if events is None:
                 break
@@ -237,9 +237,9 @@ def _begin_again(run: RunState) -> str:
     return f"drumline flow run {place}" if run.plan.format == FLOW else f"drumline run {place} --new"
 
 
-def _check_rest(snapshot: Snapshot, step: StepId, place: str) -> str:
+def _check_timer(snapshot: Snapshot, step: StepId, place: str) -> str:
     """Return the visit of this name if it waits for a time or is blocked; refuse any other with what it waits for."""
-    from drumline.views.places import find_place, list_due, list_rests, visit_name
+    from drumline.views.places import find_place, list_due, list_timers, visit_name
     from drumline.views.why import why
 
     found = why(snapshot, f"{step}/{place}")
@@ -247,7 +247,7 @@ def _check_rest(snapshot: Snapshot, step: StepId, place: str) -> str:
     key = find_place(walk, place)
     ended = snapshot.run.ended
     blocked = ended is not None and ended.state == "blocked" and key in list_due(walk)
-    if blocked or any(rest.key == key for rest in list_rests(walk)):
+    if blocked or any(rest.key == key for rest in list_timers(walk)):
         return visit_name(key)
     raise InvalidInput(
         f"in a flow, only a visit that is blocked or waits for a quota can be retried; {found.sentence}",

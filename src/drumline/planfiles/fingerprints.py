@@ -1,7 +1,7 @@
 """Which files are as they were when they were last read, told without opening them.
 
-A stamp counts only if the file had been left alone for longer than a clock's grain when it was read: a second edit
-within the same tick would leave no trace.
+A fingerprint counts only if the file had been left alone for longer than a clock's grain when it was read: a second
+edit within the same tick would leave no trace.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORTH_SAVING = 200
 """Files read since the cache was written last."""
 
 
-class Stamp(NamedTuple):
+class Fingerprint(NamedTuple):
     """What changes with every edit of a file, were it not for the grain of clocks."""
 
     inode: int
@@ -30,8 +30,8 @@ class Stamp(NamedTuple):
     changed: int
 
 
-class Stamps:
-    """The digests of files by their stamps, for one reader.
+class Fingerprints:
+    """The digests of files by their fingerprints, for one reader.
 
     With a `cache` they outlive the reader; a cache that is missing or damaged only costs time.
     """
@@ -42,7 +42,7 @@ class Stamps:
         self._digests: dict[str, list[int | str]] = _load(cache) if cache else {}
         self._news = 0
 
-    def take(self, file: str) -> Stamp | None:
+    def take(self, file: str) -> Fingerprint | None:
         """The file's stamp, to be taken before it is read; None if none would count."""
         try:
             found = os.lstat(file)
@@ -52,17 +52,17 @@ class Stamps:
         newest = modified if modified > changed else changed
         if not stat.S_ISREG(found.st_mode) or time.time_ns() - newest <= self._grain:
             return None
-        return Stamp(found.st_ino, found.st_size, modified, changed)
+        return Fingerprint(found.st_ino, found.st_size, modified, changed)
 
-    def recall(self, file: str, stamp: Stamp | None) -> str | None:
+    def recall(self, file: str, fingerprint: Fingerprint | None) -> str | None:
         """The digest of the file's bytes if it has not been touched since it was read."""
         kept = self._digests.get(file)
-        return str(kept[-1]) if kept is not None and stamp is not None and kept[:-1] == [*stamp] else None
+        return str(kept[-1]) if kept is not None and fingerprint is not None and kept[:-1] == [*fingerprint] else None
 
-    def keep(self, file: str, stamp: Stamp | None, digest: str) -> None:
+    def keep(self, file: str, fingerprint: Fingerprint | None, digest: str) -> None:
         """Remember the digest of bytes that were read after the stamp was taken."""
-        if stamp is not None:
-            self._digests[file] = [*stamp, digest]
+        if fingerprint is not None:
+            self._digests[file] = [*fingerprint, digest]
             self._news += 1
 
     def save(self) -> None:

@@ -17,7 +17,7 @@ MAESTRO = "maestro"
 """The format whose plans are run in parallel only if more than half of their steps can be."""
 
 
-class Profile(Record):
+class Parallelism(Record):
     """The shape of a plan: batches hold the steps of one depth.
 
     `eligible` counts the steps that are free to run beside another: of those in a batch that share files, one has its
@@ -36,7 +36,7 @@ class Profile(Record):
     overlaps: tuple[Overlap, ...] = ()
 
 
-def profile(steps: Sequence[Step], format: str = "") -> Profile:
+def measure_parallelism(steps: Sequence[Step], format: str = "") -> Parallelism:
     """Measure the plan and recommend a mode; plans of one format have a rule of their own for that."""
     depths = graph.depths(steps)
     by_depth: dict[int, list[StepId]] = {}
@@ -48,7 +48,7 @@ def profile(steps: Sequence[Step], format: str = "") -> Profile:
     clashes = overlaps([step for step in steps if step.id in depths])
     eligible = _count_eligible(batches, steps, clashes)
     mode, reason = _recommend(eligible, len(steps), format)
-    return Profile(
+    return Parallelism(
         total=len(steps),
         depths=len(batches),
         batches=batches,
@@ -62,7 +62,7 @@ def profile(steps: Sequence[Step], format: str = "") -> Profile:
     )
 
 
-def profile_json(found: Profile) -> dict[str, object]:
+def parallelism_json(found: Parallelism) -> dict[str, object]:
     """The profile as the commands print it."""
     return {
         "total": found.total,

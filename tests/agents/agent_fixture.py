@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from tests.agents.programs import LAUNCHES, SECRET, Seat, find_entry, launch_copilot
+from tests.agents.programs import LAUNCHES, SECRET, AgentFixture, find_entry, launch_copilot
 from tests.modelserver import ModelServer
 from tests.supervision import supervise
 
@@ -36,7 +36,7 @@ SPECS: Mapping[str, str] = {
 """Agents that are not called like a program."""
 BEHIND: Mapping[str, str | None] = {"acp": "gemini", "builtin": None}
 """The programs behind these; our own agent needs none."""
-SEATS = {**LAUNCHES, "copilot": launch_copilot}
+FIXTURES = {**LAUNCHES, "copilot": launch_copilot}
 """How each program is pointed at a server; Copilot CLI does not overwrite files, so that it plays not all scenarios."""
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
 
@@ -110,13 +110,13 @@ def open_office(
 def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: ModelServer) -> None:
     """An environment in which the agent finds the server and nothing of the user's."""
     program = BEHIND.get(name, name)
-    seat = Seat(home=folder / "home", work=folder, temp=folder, url=server.url)
-    seat.home.mkdir(exist_ok=True)
+    agent_home = AgentFixture(home=folder / "home", work=folder, temp=folder, url=server.url)
+    agent_home.home.mkdir(exist_ok=True)
     env = {
         "PATH": _find_path(program),
-        "HOME": str(seat.home),
+        "HOME": str(agent_home.home),
         "DATABASE_PASSWORD": "our-own-secret",
-        **(SEATS[program](seat).env if program else _point_builtin(server)),
+        **(FIXTURES[program](agent_home).env if program else _point_builtin(server)),
     }
     for variable, value in env.items():
         monkeypatch.setenv(variable, value)

@@ -1,4 +1,4 @@
-"""A repository as Drumline sees it from one folder: its settings, its state, its plans and runs."""
+"""A project: a repository as Drumline sees it from one folder: its settings, its state, its plans and runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from drumline.app.brought import Sources
 from drumline.app.foreign import state_file
+from drumline.app.inbox import check_speaker
 from drumline.app.look import Watcher
 from drumline.app.pins import Present
-from drumline.app.say import check_speaker
 from drumline.configfiles import has_own_flow, read_config, read_own_config
 from drumline.core.checkenv import CheckEnv, choose_environment
 from drumline.core.flow.model import Flow
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Site:
-    """A repository as Drumline sees it from one folder: where its state is, and what is configured.
+class Project:
+    """A project: a repository as Drumline sees it from one folder: where its state is, and what is configured.
 
     `config` is the repository's file, `own` the person's; `given` are settings set by flag or variable.
     """
@@ -234,7 +234,7 @@ class Site:
         foreign: Mapping[str, object] | None = None,
         *,
         kinds: Sequence[Check] = (),
-    ) -> Site:
+    ) -> Project:
         """The same site with the settings of one command; `kinds` are commands that the plan names for them."""
         settings = resolve(flags, os.environ, plan, self.config, own=self.own, foreign=foreign)
         settings = replace(settings, kinds=(*settings.kinds, *kinds))
@@ -242,7 +242,7 @@ class Site:
             settings = replace(settings, flow=STEP_FLOW)
         return dataclasses.replace(self, settings=settings, given=list_given(flags, os.environ))
 
-    def with_plan(self, plan: Plan) -> Site:
+    def with_plan(self, plan: Plan) -> Project:
         """The same site with the commands that the plan names for kinds of checks."""
         return dataclasses.replace(self, settings=replace(self.settings, kinds=(*self.settings.kinds, *plan.kinds)))
 
@@ -311,13 +311,13 @@ class Site:
         )
 
 
-def open_site(here: Path | None = None) -> Site:
+def open_project(here: Path | None = None) -> Project:
     """The repository around a folder, with its configuration."""
     folder = (here or Path.cwd()).resolve()
     repository = find_repository(folder)
     config, path = read_config(folder, repository.top)
     own = read_own_config(os.environ)
-    return Site(
+    return Project(
         repository=repository,
         settings=resolve({}, os.environ, {}, config, own=own),
         own=own,
