@@ -63,6 +63,8 @@ def test_a_phased_plan_gets_the_file_and_its_dependents_get_the_downstream_conte
 
     ran = user.drumline("run", "plans/q", "--agent", SCRIPTED, "--autonomy", "autopilot")
 
+    marked = [(user.repo / f"plans/q/steps/{name}.md").read_text() for name in ("01-first", "02-second")]
+    assert ["status: complete" in text for text in marked] == [True, True]
     assert ran.code == 0, ran.text
     written = (user.repo / "plans/q/handoffs/01-first.md").read_text(encoding="utf-8")
     assert find_faults(written, sections=SECTIONS, most_bytes=10_000) == []

@@ -97,3 +97,50 @@ def test_runs_are_noted_once(lessons: Lessons, tmp_path: Path) -> None:
         assert list(lessons.runs.values()) == [told]
     else:
         assert len((tmp_path / "state" / "runs.jsonl").read_text(encoding="utf-8").splitlines()) == 1
+
+
+def open_files(tmp_path: Path) -> FileLessons:
+    (tmp_path / "top").mkdir()
+    return FileLessons(folder=tmp_path / "state", top=tmp_path / "top")
+
+
+def learn(lessons: FileLessons) -> None:
+    for run in ("r1", "r2", "r3"):
+        lessons.note([row(run)])
+
+
+def test_links_of_the_repository_lead_no_ledger_and_no_lesson_out_of_it(tmp_path: Path) -> None:
+    lessons = open_files(tmp_path)
+    victim = tmp_path / "victim"
+    victim.write_text("mine\n", encoding="utf-8")
+    raw = tmp_path / "top" / ".ai" / "learning" / "raw"
+    raw.mkdir(parents=True)
+    (raw / "fixes.jsonl").symlink_to(victim)
+
+    learn(lessons)
+
+    assert victim.read_text(encoding="utf-8") == "mine\n"
+    assert len(lessons.load(NOW)) == 1
+
+
+def test_a_folder_of_lessons_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    lessons = open_files(tmp_path)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "top" / ".drumline").mkdir()
+    (tmp_path / "top" / ".drumline" / "lessons").symlink_to(outside)
+
+    with pytest.raises(OSError, match="out of the repository"):
+        learn(lessons)
+
+    assert list(outside.iterdir()) == []
+
+
+def test_words_that_cannot_be_encoded_or_shown_do_no_harm(tmp_path: Path) -> None:
+    lessons = open_files(tmp_path)
+    for run in ("r1", "r2", "r3"):
+        lessons.note([row(run, remedy="pin the \ud800 old\x1b[2J version\n\n# of it")])
+
+    (lesson,) = lessons.load(NOW)
+    assert "\x1b" not in lesson.remedy
+    assert "\n" not in lesson.remedy

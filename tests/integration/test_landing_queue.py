@@ -23,7 +23,7 @@ from drumline.ports.processes import Ended, Job
 NAMES = ("a", "b", "c", "d")
 
 
-class MapProgress(WritingAgent):
+class MeetingAgent(WritingAgent):
     """Lets all steps be at work at once; a second attempt writes what the checks of the whole miss."""
 
     def __init__(self, names: tuple[str, ...] = NAMES) -> None:
@@ -47,10 +47,11 @@ class Checks:
         self.harness: Harness | None = None
 
     async def wait_for_others(self, job: Job) -> None:
-        """On a tree of several steps, wait until all but the first have lined up."""
+        """On a tree of several steps, wait until all but the first have a candidate."""
         joined = sum((job.cwd / f"{name}.txt").exists() for name in NAMES) > 1
-        while self.harness is not None and joined and count_tickets(self.harness) < len(NAMES) - 1:  # noqa: ASYNC110 - no event
-            await anyio.sleep(0.005)
+        with anyio.move_on_after(10):
+            while self.harness and joined and count_formed(self.harness) < len(NAMES) - 1:  # noqa: ASYNC110 - no event
+                await anyio.sleep(0.005)
 
     async def __call__(self, job: Job) -> Ended:
         self.busy += 1
@@ -68,15 +69,16 @@ class Checks:
 def build(folder: Path, *, configured: tuple[str, ...] = ()) -> Harness:
     plan = small_plan(*map(step, NAMES))
     checks = Checks()
-    return Harness(folder=folder, plan=plan, agent=MapProgress(), jobs=4, configured=configured, script=checks)  # type: ignore[arg-type]
+    return Harness(folder=folder, plan=plan, agent=MeetingAgent(), jobs=4, configured=configured, script=checks)  # type: ignore[arg-type]
 
 
 def read_events(harness: Harness, name: str = "") -> list[ev.Event]:
     return [recorded.event for recorded in harness.store.read(Stream(RUN, StepId(name)))]
 
 
-def count_tickets(harness: Harness) -> int:
-    return sum(isinstance(event, ev.TicketTaken) for event in read_events(harness))
+def count_formed(harness: Harness) -> int:
+    """How many steps have had a candidate."""
+    return len({event.step for event in read_events(harness) if isinstance(event, ev.CandidateFormed)})
 
 
 def find_landed(harness: Harness, name: str) -> ev.StepLanded:
@@ -115,7 +117,7 @@ def test_steps_that_are_ready_at_once_are_judged_side_by_side_and_land_as_they_w
 
 def test_only_the_step_that_does_not_fit_goes_back_to_its_agent(tmp_path: Path) -> None:
     harness = build(tmp_path, configured=("whole",))
-    assert isinstance(harness.agent, MapProgress)
+    assert isinstance(harness.agent, MeetingAgent)
 
     run = harness.drive()
 
@@ -153,7 +155,7 @@ def test_a_run_with_a_queue_ends_well_wherever_its_process_dies(tmp_path: Path, 
 
 def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Path) -> None:
     names = ("o", "a", "b")
-    harness = Harness(folder=tmp_path, plan=small_plan(*map(step, names)), agent=MapProgress(names), jobs=1)
+    harness = Harness(folder=tmp_path, plan=small_plan(*map(step, names)), agent=MeetingAgent(names), jobs=1)
     stuck = anyio.Event()
 
     async def check(job: Job) -> Ended:

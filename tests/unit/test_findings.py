@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.builders import run_started, step_of
+from tests.unit.builders import TREE, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core.findings import read_findings, read_severity
@@ -18,7 +18,9 @@ from drumline.core.reviewing import (
     list_due,
     list_left,
     read_review,
+    read_verdicts,
     settle_all,
+    tell_due,
     tell_left,
 )
 from drumline.core.runfold import fold_run
@@ -53,7 +55,9 @@ def work() -> StepState:
 
 def hear(state: StepState, answer: dict[str, Json], by: str = "reviewer") -> list[ev.Event]:
     """Record what an answer about step a means."""
-    events = read_review(answer, state, step=A, steps=STEPS, by=by)
+    verdicts = "confirmed" in answer or "refuted" in answer
+    confirmed = read_verdicts(answer, state, by=by) if verdicts else []
+    events = confirmed or read_review(answer, state, step=A, steps=STEPS, by=by)
     fold_step(state, events)
     return events
 
@@ -213,3 +217,44 @@ def test_work_is_reviewed_again_only_if_it_is_another_tree_or_something_is_left(
     state.tree, state.findings = Tree("t2"), {}
 
     assert (same, left, is_reviewed(state)) == (True, False, False)
+
+
+def test_who_confirms_cannot_call_anything_fixed_and_who_finds_cannot_confirm() -> None:
+    state = work()
+    other: dict[str, Json] = {**BLOCKER, "title": "Leaks keys"}
+    hear(state, {"findings": [BLOCKER, other]})
+    hear(state, {"confirmed": ["a-F1"]}, by="another")
+
+    fold_step(state, read_verdicts({"refuted": ["a-F2"], "fixed": ["a-F1"]}, state, by="another"))
+    own = read_review({"findings": [], "fixed": [], "confirmed": ["a-F2"]}, state, step=A, steps=STEPS, by="reviewer")
+
+    assert [one.finding.id for one in list_left(state)] == ["a-F1"]
+    assert own == []
+
+
+def test_an_open_blocker_is_looked_at_again_even_if_nothing_was_changed() -> None:
+    state = work()
+    state.tree = TREE
+    fold_step(state, [ev.WorkReviewed(tree=TREE, by="reviewer")])
+    hear(state, {"findings": [BLOCKER]})
+
+    assert not is_reviewed(state)
+
+
+def test_what_a_person_says_about_findings_reaches_the_agent() -> None:
+    state = work()
+    hear(state, {"findings": [BLOCKER]})
+    hear(state, {"confirmed": ["a-F1"]}, by="another")
+
+    fold_step(state, settle_all(state, Severity.BLOCKER, how="confirmed", why="use parameters"))
+
+    assert "A person said about it: use parameters" in tell_due(state)
+
+
+def test_of_many_findings_those_that_matter_most_are_kept() -> None:
+    nits: list[Json] = [{**BLOCKER, "severity": "nit", "title": f"nit {number}"} for number in range(60)]
+
+    found = read_findings([*nits, BLOCKER], steps=STEPS, own=A, by="r")
+
+    assert len(found) == 50
+    assert found[0].severity is Severity.BLOCKER

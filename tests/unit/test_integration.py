@@ -22,13 +22,14 @@ from drumline.core.baseline import look_up
 from drumline.core.commands import Attempt, Command, Finish, Land, Park, Rebase, RunCheck, TakeTicket
 from drumline.core.examination import Verdict
 from drumline.core.ids import Commit, StepId, Tree
-from drumline.core.landing import land
+from drumline.core.landing import land, list_repeatable
 from drumline.core.orders import orders_for
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import Clash, StepState
+from drumline.core.stepstate import Verdict as Judgement
 from drumline.core.vocabulary import OnConflict, StepEnd
 from drumline.record import replace
 
@@ -188,3 +189,12 @@ def test_in_autopilot_a_conflict_that_a_person_decides_blocks_the_step() -> None
 
     assert isinstance(blocked, Finish)
     assert (blocked.state, blocked.opens is not None) == (StepEnd.BLOCKED, True)
+
+
+def test_of_checks_that_fail_together_each_is_repeated_and_none_without_end() -> None:
+    state = StepState()
+    for number, runs in ((0, 3), (1, 2)):
+        ended = ev.CheckEnded(check=number, command=f"check {number}", tree=TREE, tree_after=TREE, exit_code=1)
+        state.verdicts[number] = Judgement(ended=ended, runs=runs)
+
+    assert list_repeatable(state) == [1]

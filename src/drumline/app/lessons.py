@@ -15,7 +15,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.lessons import FixRow
 from drumline.record import replace
 from drumline.store.fixledger import read_fix, read_lines
-from drumline.store.lessonfiles import ACTIVE, FileLessons, read_lesson
+from drumline.store.lessonfiles import ACTIVE, FileLessons, put_text, read_lesson
 
 BEGIN, END = "<!-- drumline lessons: begin -->", "<!-- drumline lessons: end -->"
 LEDGER = ".jsonl"
@@ -68,9 +68,8 @@ def export_lessons(lessons: Sequence[Lesson], *, top: Path, to: str) -> tuple[st
         raise InvalidInput(f"{to!r} is outside of the repository", hint="drumline lessons export --to .claude/rules")
     if place.suffix == ".md":
         return _export_block(lessons, place, to)
-    place.mkdir(parents=True, exist_ok=True)
     for lesson in lessons:
-        (place / f"learned-fix-{lesson.name}.md").write_text(_write_rule(lesson), encoding="utf-8")
+        put_text(place / f"learned-fix-{lesson.name}.md", _write_rule(lesson), top=top)
     return tuple(f"{to}/learned-fix-{lesson.name}.md" for lesson in lessons)
 
 
@@ -94,6 +93,5 @@ def _export_block(lessons: Sequence[Lesson], file: Path, to: str) -> tuple[str, 
         written = text + ("\n" if text and not text.endswith("\n") else "") + gap + block
     else:
         return ()
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(written, encoding="utf-8")
+    put_text(file, written, top=file.parent)
     return (to,)

@@ -19,15 +19,16 @@ from drumline.wiring import Project, open_project
 
 
 @click.group("lessons", invoke_without_command=True)
+@json_option
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, as_json: bool) -> None:
     """Show what was learned from fixes, and change it.
 
     A fix that put the same failure right three times and never failed becomes a lesson, a file in .drumline/lessons.
     The next agent that meets this failure reads it. A lesson that does not help is demoted.
     """
     if ctx.invoked_subcommand is None:
-        ctx.invoke(list_all)
+        ctx.invoke(list_all, as_json=as_json)
 
 
 @command.command("list")

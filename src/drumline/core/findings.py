@@ -14,8 +14,8 @@ from drumline.core.plaintext import strip_controls
 from drumline.core.vocabulary import Settlement, Severity
 from drumline.record import Record, replace
 
-MOST_FINDINGS = 50
-"""How many findings of one answer are kept."""
+MOST_FINDINGS, MOST_READ = 50, 500
+"""How many findings of one answer are kept, those that matter most first, and how many are looked at."""
 MOST_TITLE, MOST_DETAIL, MOST_PATH = 200, 2_000, 500
 """Characters of the parts of one finding."""
 
@@ -90,9 +90,10 @@ def read_findings(
     """
     seen, number = {finding.key for finding in taken}, used
     found: list[Finding] = []
-    for entry in _list(answer)[:MOST_FINDINGS]:
-        finding = _read(entry, steps=steps, own=own, by=by)
-        if finding is None or finding.key in seen:
+    read = [_read(entry, steps=steps, own=own, by=by) for entry in _list(answer)[:MOST_READ]]
+    ranks = list(Severity)
+    for finding in sorted((one for one in read if one is not None), key=lambda one: ranks.index(one.severity)):
+        if finding.key in seen or len(found) >= MOST_FINDINGS:
             continue
         seen.add(finding.key)
         number += 1

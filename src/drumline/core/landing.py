@@ -90,7 +90,7 @@ def land(orders: Orders, state: StepState, run: RunState, line: Line | None = No
         case Drop(step=other, cause=cause):
             return DropTicket(step=other, cause=cause)
         case Repeat():
-            number = next(n for n, verdict in sorted(state.verdicts.items()) if verdict.ended.failed)
+            number = list_repeatable(state)[0]
             return RunCheck(number=number, check=orders.checks[number])
         case Enter():
             return Land()
@@ -138,12 +138,17 @@ def _tell_commits(state: StepState, run: RunState) -> str:
     return ", ".join(part for part in (own, *theirs[:MOST_NAMED]) if part)
 
 
+def list_repeatable(state: StepState) -> list[int]:
+    """The failing checks, by their numbers, that may be repeated for the sake of those behind in the queue."""
+    return [number for number, v in sorted(state.verdicts.items()) if v.ended.failed and v.runs <= MOST_RUNS]
+
+
 def _describe(step: StepId, state: StepState, found: Judging) -> Stand:
     """The step as the queue sees it; a check that fails is repeated for the sake of those behind it once."""
     if state.base is None or state.tree is None:
         raise AssertionError(f"{step} wants to land and has no work")
     judged = Judged.OPEN if isinstance(found, RunCheck | Compare | Mutate | Undo) else Judged.FAILED
-    again = [v for v in state.verdicts.values() if v.ended.failed and v.runs <= MOST_RUNS]
+    again = [state.verdicts[number] for number in list_repeatable(state)]
     return Stand(
         step=step,
         base=state.base,
@@ -160,10 +165,10 @@ def find_refusal(orders: Orders, state: StepState, run: RunState) -> str:
     stray = tell_stray(orders, state, run)
     if stray:
         return stray
-    if state.joined:  # a driver died while the work was judged on the new head: that goes on
-        return ""
     if left := tell_left(state):
         return left
+    if state.joined:  # a driver died while the work was judged on the new head: that goes on
+        return ""
     match judge_work(orders, state, run):
         case RunCheck(check=pending):
             return f"the check `{pending.command}` has not run since the work was changed last"

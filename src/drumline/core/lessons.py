@@ -14,6 +14,7 @@ from typing import Protocol
 from drumline.core.firstlines import find_first
 from drumline.core.heldout import is_named
 from drumline.core.learned import Fix, Lesson
+from drumline.core.plaintext import strip_controls
 from drumline.core.proselines import read_lines
 from drumline.core.selfreport import find_field
 from drumline.core.shellwords import drop_assignments, split_command
@@ -24,6 +25,7 @@ ENOUGH = 3
 """Successes that make a lesson."""
 MOST_REMEDY = 600
 MOST_LINE = 160
+MOST_SIGNATURE = 300
 MOST_TOLD = 3
 """Lessons that one prompt gets."""
 ALIKE = 0.6
@@ -80,6 +82,12 @@ class Evidence(Record):
     failures: int
 
 
+def clean_line(text: str, most: int) -> str:
+    """Somebody's words as one line that can be shown and encoded, cut to its length."""
+    shown = strip_controls(text.encode("utf-8", "replace").decode("utf-8"))
+    return " ".join(shown.split())[:most]
+
+
 def find_program(command: str) -> str:
     """The program that a check is about: behind `cd`, variables, wrappers and runners of environments."""
     parts = [drop_assignments(part.words) for part in split_command(command)]
@@ -110,7 +118,7 @@ def read_remedy(message: str, report: Mapping[str, str]) -> str:
     """What the agent says that it changed, in one line; empty if it says nothing that helps somebody else."""
     said = next((report[name] for name in FIELDS[:2] if report.get(name)), "") or _find_line(message)
     said = said or next((report[name] for name in FIELDS[2:] if report.get(name)), "") or _find_first_line(message)
-    line = " ".join(said.split())[:MOST_REMEDY]
+    line = clean_line(said, MOST_REMEDY)
     return line if len(_list_words(line)) >= FEWEST_WORDS else ""
 
 

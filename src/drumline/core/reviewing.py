@@ -40,7 +40,8 @@ def choose_reasons(run: RunState, found: Sequence[str]) -> tuple[str, ...]:
 
 def is_reviewed(state: StepState) -> bool:
     """Whether a reviewer has looked at exactly this work already, or tried to, and nothing is left of that."""
-    return state.reviewed is not None and state.reviewed.tree == state.tree and not list_due(state)
+    blocked = any(one.is_open and one.finding.severity is Severity.BLOCKER for one in state.findings.values())
+    return state.reviewed is not None and state.reviewed.tree == state.tree and not blocked and not list_due(state)
 
 
 def list_due(state: StepState) -> list[Found]:
@@ -68,12 +69,14 @@ def tell_due(state: StepState) -> str:
     due = list_due(state)
     if not due:
         return ""
-    lead = "A reviewer looked at your work, and somebody else confirmed what it found. Put right these findings and"
-    return f"{lead} nothing else; a reviewer looks again afterwards.\n\n{tell_findings(due)}"
+    lead = "A reviewer looked at your work, and these findings stand. Put right what they name and"
+    said = dict.fromkeys(one.why for one in due if one.confirmed == PERSON and one.why)
+    guidance = "".join(f"\n\nA person said about it: {words}" for words in said)
+    return f"{lead} nothing else; a reviewer looks again afterwards.\n\n{tell_findings(due)}{guidance}"
 
 
 def read_review(answer: Json, state: StepState, *, step: StepId, steps: Collection[str], by: str) -> list[Event]:
-    """What an answer of a reviewer, or of who confirms, means: new findings, and what became of known ones."""
+    """What an answer of a reviewer means: new findings, and known ones that are fixed. It confirms nothing itself."""
     if not isinstance(answer, Mapping):
         return []
     kept = [one.finding for one in state.findings.values() if one.settled is not Settlement.FIXED]
@@ -82,13 +85,22 @@ def read_review(answer: Json, state: StepState, *, step: StepId, steps: Collecti
     repeated = {finding.key for finding in said}
     left = {name: one for name, one in state.findings.items() if one.is_open}
     fixed = [name for name in read_ids(answer.get("fixed"), left) if left[name].finding.key not in repeated]
-    blockers = [name for name, one in left.items() if one.finding.severity is Severity.BLOCKER and not one.confirmed]
+    return [
+        *(FindingSettled(finding=name, how=Settlement.FIXED, by=by) for name in fixed),
+        *(FindingRecorded(finding=finding) for finding in fresh),
+    ]
+
+
+def read_verdicts(answer: Json, state: StepState, *, by: str) -> list[Event]:
+    """What an answer about unconfirmed blockers means; it says nothing about others."""
+    if not isinstance(answer, Mapping):
+        return []
+    left = {name: one for name, one in state.findings.items() if one.is_open and not one.confirmed}
+    blockers = [name for name, one in left.items() if one.finding.severity is Severity.BLOCKER]
     refuted = read_ids(answer.get("refuted"), blockers)
     confirmed = {name: why for name, why in read_ids(answer.get("confirmed"), blockers).items() if name not in refuted}
     wrong = Settlement.WRONG
     return [
-        *(FindingSettled(finding=name, how=Settlement.FIXED, by=by) for name in fixed),
-        *(FindingRecorded(finding=finding) for finding in fresh),
         *(FindingConfirmed(finding=name, by=by, why=why) for name, why in confirmed.items()),
         *(FindingSettled(finding=name, how=wrong, by=by, why=why) for name, why in refuted.items()),
     ]
@@ -98,7 +110,7 @@ def settle_all(state: StepState, severity: Severity, *, how: str, why: str) -> l
     """What a person, or the run's autonomy, says about all open findings of a severity; `confirmed` is not an end."""
     left = [name for name, one in state.findings.items() if one.is_open and one.finding.severity is severity]
     if how == CONFIRMED:
-        doubtful = [name for name in left if not state.findings[name].confirmed]
+        doubtful = [name for name in left if why or not state.findings[name].confirmed]
         return [FindingConfirmed(finding=name, by=PERSON, why=why) for name in doubtful]
     return [FindingSettled(finding=name, how=Settlement(how), by=PERSON, why=why) for name in left]
 

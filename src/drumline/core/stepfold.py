@@ -289,7 +289,7 @@ def _finding_recorded(state: StepState, event: ev.FindingRecorded, _: Phase) -> 
 
 def _finding_confirmed(state: StepState, event: ev.FindingConfirmed, _: Phase) -> None:
     if (known := state.findings.get(event.finding)) is not None:
-        state.findings[event.finding] = replace(known, confirmed=event.by)
+        state.findings[event.finding] = replace(known, confirmed=event.by, why=event.why)
 
 
 def _finding_settled(state: StepState, event: ev.FindingSettled, _: Phase) -> None:

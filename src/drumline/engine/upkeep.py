@@ -15,13 +15,13 @@ from drumline.core import events as ev
 from drumline.core.commands import SettleBranch
 from drumline.core.ids import DriverId, RunId, StepId, Token
 from drumline.core.orders import orders_for
-from drumline.core.plan import RUN_WALKS, Marks, Problem, Step
+from drumline.core.plan import RUN_WALKS, Marks, Problem, Status, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
 from drumline.core.task import has_files
 from drumline.core.taxonomy import WAITS
-from drumline.core.vocabulary import RunEnd, StepEnd
+from drumline.core.vocabulary import DocumentKind, RunEnd, StepEnd
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.closing import Recover
 from drumline.engine.flow.course import Course, find_course
@@ -128,9 +128,6 @@ class Upkeep:
         for planned in [run.corrections[name] for name in sorted(run.unfiled)]:
             if planned.origin not in held:  # who planned it has died, or was let go, before it was written
                 yield await file_correction(self.services.planfiles, run, planned)
-        for wanted in list(run.unwritten.values()):
-            if (delivered := await self._outbox.deliver(run, wanted)) is not None:
-                yield delivered
         overdue = self._outbox.overdue(run, self._plan.known(run).marks, held) if has_files(run.plan) else ()
         for step in overdue:
             held = self.store.list_claims(run.id)  # the write before may have waited seconds for a git of the user's
@@ -139,6 +136,9 @@ class Upkeep:
             written = await self._outbox.mirror(run, step, claimed=step.id in held)
             if written is not None:
                 yield written
+        for wanted in [one for one in run.unwritten.values() if _is_due(run, one)]:
+            if (delivered := await self._outbox.deliver(run, wanted)) is not None:
+                yield delivered
         if (learned := await self._learning.note(run)) is not None:
             yield learned
         if self.reports_progress and self._reported != run.version:
@@ -220,6 +220,14 @@ class Upkeep:
     async def leave(self, run: RunState, driver: DriverId, ending: RunEnd | None = None) -> None:
         """Remove workspaces that nobody needs any more, or will need once the run has ended so."""
         await tidy_up(self.services, run, driver, ending)
+
+
+def _is_due(run: RunState, wanted: ev.DocumentWritten) -> bool:
+    """Whether a document may be put in its place: a handoff says that its step is done, so the mark comes first."""
+    finished, last = run.finished.get(wanted.step), run.mirrored.get(wanted.step)
+    if wanted.kind is not DocumentKind.HANDOFF or finished is None or finished.state is not StepEnd.DONE:
+        return True
+    return last is not None and last.marks.status is Status.DONE
 
 
 def _is_marked(run: RunState, step: Step) -> bool:

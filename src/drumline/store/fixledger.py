@@ -14,7 +14,7 @@ from pathlib import Path
 
 from drumline.core.ids import RunId, StepId
 from drumline.core.learned import Fix
-from drumline.core.lessons import MOST_REMEDY
+from drumline.core.lessons import MOST_REMEDY, MOST_SIGNATURE, clean_line
 from drumline.isolation.transcripts import OWN
 from drumline.ports.lessons import FixRow, RunRow
 
@@ -60,8 +60,9 @@ def append_lines(file: Path, rows: Iterable[Raw], key: Callable[[Raw], Key]) -> 
     if not new:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("ab+") as out:
-        cut = out.tell() > 0 and not _ends_line(file)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(file, flags, 0o600), "ab+") as out:
+        cut = out.seek(0, os.SEEK_END) > 0 and not _ends_line(file)
         told = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in new)
         out.write((("\n" if cut else "") + told).encode("utf-8", "replace"))
         out.flush()
@@ -134,8 +135,8 @@ def read_fix(raw: Raw) -> FixRow | None:
         fix=Fix(
             check=str(raw.get("check", "")),
             failure=str(raw.get("class", "")),
-            signature=signature,
-            remedy=" ".join(remedy.split())[:MOST_REMEDY],
+            signature=clean_line(signature, MOST_SIGNATURE),
+            remedy=clean_line(remedy, MOST_REMEDY),
             success=said == SUCCESS,
             lesson=str(raw.get("lesson", "")),
         ),

@@ -6,12 +6,25 @@ marked and kept; only `forget` removes one.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from drumline.core.learned import Lesson
-from drumline.core.lessons import UNUSED_DAYS, Evidence, is_alike, is_promoted, name_lesson, weigh
+from drumline.core.lessons import (
+    MOST_REMEDY,
+    MOST_SIGNATURE,
+    UNUSED_DAYS,
+    Evidence,
+    clean_line,
+    is_alike,
+    is_promoted,
+    name_lesson,
+    weigh,
+)
 from drumline.datatext import Data, plain, read_data
 from drumline.errors import InvalidInput
 from drumline.ports.lessons import Change, FixRow, RunRow
@@ -69,8 +82,8 @@ def read_lesson(text: str, name: str) -> tuple[Lesson, str] | None:
     successes, helped = (value if isinstance(value := fields.get(key), int) else 0 for key in NUMBERS)
     lesson = Lesson(
         name=name,
-        signature=words["signature"],
-        remedy=words["remedy"],
+        signature=clean_line(words["signature"], MOST_SIGNATURE),
+        remedy=clean_line(words["remedy"], MOST_REMEDY),
         successes=successes,
         helped=helped,
         promoted=words["promoted"],
@@ -178,7 +191,8 @@ class FileLessons(Record):
 
     def _list_ledgers(self, name: str) -> list[Path]:
         neighbour = self.top / NEIGHBOUR
-        return [self.folder / name, *([neighbour / "raw" / name] if neighbour.is_dir() else [])]
+        theirs = neighbour.is_dir() and _is_inside(neighbour / "raw" / name, self.top)
+        return [self.folder / name, *([neighbour / "raw" / name] if theirs else [])]
 
     def _settle(self, run: str, *, now: str) -> Change:
         """Write what the ledger makes of the lessons; returns what is this run's doing."""
@@ -211,11 +225,28 @@ class FileLessons(Record):
         return lesson
 
     def _write(self, lesson: Lesson, body: str) -> None:
-        self.place.mkdir(parents=True, exist_ok=True)
-        file = self.place / f"{lesson.name}.md"
-        draft = file.with_suffix(".tmp")
-        draft.write_text(write_lesson(lesson, body), encoding="utf-8")
-        draft.replace(file)
+        put_text(self.place / f"{lesson.name}.md", write_lesson(lesson, body), top=self.top)
+
+
+def put_text(file: Path, text: str, *, top: Path) -> None:
+    """Put a text in the file's place at once; OSError if a link leads it out of the folder `top`."""
+    if not _is_inside(file, top):
+        raise OSError(errno.ELOOP, "a link leads it out of the repository", str(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(text.encode("utf-8", "replace"))
+            os.fchmod(out.fileno(), 0o644)
+        Path(draft).replace(file)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _is_inside(file: Path, top: Path) -> bool:
+    """Whether the file lies in the folder, whatever links there are on the way, and is not one itself."""
+    return file.parent.resolve().is_relative_to(top.resolve()) and not file.is_symlink()
 
 
 def find_state(lesson: Lesson, now: float) -> str:

@@ -18,11 +18,13 @@ from drumline.core.proof import Level, Proof, Reason
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
+from drumline.core.vocabulary import STUCK as ASKED_AFTER
 from drumline.core.vocabulary import Hindrance, Mode, RunStanding, StepEnd
 from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
+from drumline.views.findings import tell_review
 from drumline.views.gates import answer_command, retry_command
 from drumline.views.places import list_timers, visit_name
 from drumline.views.snapshot import Snapshot
@@ -111,8 +113,12 @@ def _show_tests(finished: StepFinished, proof: Proof) -> str:
     return f" (git show {finished.commit[:SHORT_COMMIT]} -- {shlex.join(finished.tests[:MOST_TESTS])})"
 
 
-def round_hint(finished: StepFinished) -> str:
-    """The command that gives a step another round, after the login that it failed for."""
+def round_hint(finished: StepFinished, run: RunState) -> str:
+    """The command that gives a step another round: the answer to a question about it, or a retry after a login."""
+    asked = (gate.opened for gate in run.unanswered.values() if gate.opened.step == finished.step)
+    opened = next((one for one in asked if one.kind not in ASKED_AFTER and one.options), None)
+    if opened is not None:
+        return f"drumline answer {shlex.quote(opened.gate)} {opened.options[0]} --resume"
     retry = f"drumline retry {finished.step}"
     return f"{finished.login} && {retry}" if finished.login else retry
 
@@ -121,14 +127,14 @@ def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
     run = snapshot.run
     finished = run.finished.get(step.id)
     if finished is not None:
-        return _finished(finished)
+        return _finished(finished, run)
     if step.id in run.declared:
         text = f"{step.path or 'its file'} says so; this run has no proof of it"
         return Cause(kind=FINISHED, text=text, hint="drumline status")
     return None
 
 
-def _finished(finished: StepFinished) -> Cause:
+def _finished(finished: StepFinished, run: RunState) -> Cause:
     match finished.state:
         case StepEnd.DONE if finished.step in RUN_WALKS:
             return Cause(kind=FINISHED, text="walked to its end", hint=f"drumline logs {finished.step}")
@@ -137,14 +143,15 @@ def _finished(finished: StepFinished) -> Cause:
             landed = f"landed as {finished.commit[:SHORT_COMMIT]}" if finished.commit else by
             proved = f"{landed}, proved by {finished.checks_passed} of {finished.checks_total} checks"
             hint = f"drumline why {finished.landed_by}" if finished.landed_by else f"drumline logs {finished.step}"
-            return Cause(kind=FINISHED, text=explain_doubt(finished) or proved, hint=hint)
+            told = filter(None, (explain_doubt(finished) or proved, tell_review(finished)))
+            return Cause(kind=FINISHED, text="; ".join(told), hint=hint)
         case StepEnd.SKIPPED:
             text = flatten(finished.reason) or "no reason given"
             return Cause(kind=FINISHED, text=text, hint=f"drumline retry {finished.step}")
         case StepEnd.BLOCKED | StepEnd.FAILED:
             kind = BLOCKER if finished.state is StepEnd.BLOCKED else FINISHED
             text = flatten(finished.reason) or "no reason was recorded"
-            return Cause(kind=kind, text=text, hint=round_hint(finished))
+            return Cause(kind=kind, text=text, hint=round_hint(finished, run))
         case _:
             assert_never(finished.state)
 

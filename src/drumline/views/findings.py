@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drumline.core.events import StepFinished
 from drumline.core.findings import Found
 from drumline.core.ids import FINAL
+from drumline.core.plaintext import count_noun
 from drumline.core.reviewing import MOST_REVIEWS
 from drumline.core.state import RunState
 from drumline.core.vocabulary import Settlement, Severity
@@ -48,6 +50,22 @@ def hits_cap(run: RunState) -> bool:
     """Whether blockers of a step are left although they went back to its agent as often as they may."""
     capped = [finished for finished in run.finished.values() if finished.reviews >= MOST_REVIEWS]
     return any(one.holds_up for finished in capped for one in finished.findings)
+
+
+def tell_review(finished: StepFinished) -> str:
+    """What a person should know of the review of a step that landed; empty if nothing."""
+    if finished.unreviewed:
+        return "not reviewed: its reviewer gave no usable answer"
+    parts = [
+        f"{count_noun(len(left), severity.value)} {how.value}: {', '.join(one.finding.title for one in left[:3])}"
+        for severity, how in (
+            (Severity.BLOCKER, Settlement.ACCEPTED),
+            (Severity.CONCERN, Settlement.ACCEPTED),
+            (Severity.CONCERN, Settlement.DEFERRED),
+        )
+        if (left := [f for f in finished.findings if f.finding.severity is severity and f.settled is how])
+    ]
+    return "; ".join(parts)
 
 
 def _tell(found: Found) -> Finding:

@@ -1,8 +1,7 @@
 """Named progress events: the journal told as it happens, one line each, for people and as JSON.
 
-A table maps each kind of event to its line; kinds that are not in it are silent. Feed the run's stream from its
-beginning: entries up to `after` are only learnt from, so that a driver that joins late counts right. Nothing
-is told twice: a second driver of the same session reads the run's stream again.
+A table maps each kind of event to its line; others are silent. Feed the run's stream from its beginning: entries up to
+`after` are only learnt from, so that a driver that joins late counts right. Nothing is told twice.
 """
 
 from __future__ import annotations
@@ -244,7 +243,7 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
         "checks": {"passed": event.checks_passed, "total": event.checks_total},
     }
     if event.state != "done":
-        return Told(event=event.state, text=_not_done(event), data=data)
+        return Told(event=event.state, text=_not_done(event, scene.run), data=data)
     healed = f"landed by {event.landed_by}" if event.landed_by else "no commit"
     commit = event.commit[:SHORT_COMMIT] if event.commit else healed
     checks = f"checks {event.checks_passed}/{event.checks_total}"
@@ -253,8 +252,8 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
     return Told(event="step_done", text=text, data=data)
 
 
-def _not_done(event: ev.StepFinished) -> str:
-    hint = "" if event.state == "skipped" else f" → {round_hint(event)}"
+def _not_done(event: ev.StepFinished, run: RunState) -> str:
+    hint = "" if event.state == "skipped" else f" → {round_hint(event, run)}"
     return f"{event.step} {event.state}: {flatten(event.reason) or 'no reason given'}{hint}"
 
 
@@ -280,26 +279,27 @@ def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
     track = scene.track
     track.reading = event.node if event.reads else ""
     if event.reads:
-        text = f"{scene.step}: {event.node} started; it only reads"
-        return Told(event="reading", text=text, data={"step": scene.step, "node": event.node})
+        about = {"step": scene.step, "node": event.node}
+        return Told(event="reading", text=f"{scene.step}: {event.node} started; it only reads", data=about)
     failing, failure, message = track.failing, track.failure, flatten(track.message, 200)
     track.failing, track.failure, track.message = [], "", ""
     data: dict[str, object] = {"step": scene.step, "attempt": event.attempt}
-    taken_over, track.agent = failure and event.agent != track.agent, event.agent
-    if taken_over:
+    before, track.agent = track.agent, event.agent
+    if failure and event.agent != before:
         return _handed_over(scene, event, {**data, "failure": failure, "message": message})
     if event.delay > 0:
         means = RULES[Failure(failure)].means if failure else "the last try failed"
         text = f"{scene.step}: {means}; attempt {event.attempt} in {duration(event.delay)}"
         return Told(event="retry_wait", text=text, data={**data, "seconds": event.delay, "message": message})
     told = "" if event.doubts else flatten(event.complaint, 200)
+    if told and (event.oversteps or event.reviewed):
+        return Told(event="sent_back", text=f"{scene.step}: goes back to its agent, no fix used ({told})", data=data)
     if not failing and not told and not (failure and consumes_fix(Failure(failure))):
         return None
     track.fixes += 1
-    retries = scene.run.begun.retries
     because = f"failing: {name_some(failing)}" if failing else (told or message or "the agent said it failed")
-    text = f"{scene.step}: fix {track.fixes} of {retries} ({because})"
-    return Told(event="fix", text=text, data={**data, "fix": track.fixes, "of": retries, "checks": failing})
+    data |= {"fix": track.fixes, "of": scene.run.begun.retries, "checks": failing}
+    return Told(event="fix", text=f"{scene.step}: fix {track.fixes} of {data['of']} ({because})", data=data)
 
 
 def _handed_over(scene: _Scene, event: ev.AttemptStarted, data: dict[str, object]) -> Told:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from drumline.core.plaintext import count_noun
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 
@@ -20,7 +21,9 @@ def report_md(report: Mapping[str, Any]) -> str:
     parts = [
         f"# {plain(report['title'])}: {report['state']}",
         f"Run `{report['run']}` of `{report['plan']}`, {done} of {len(steps)} steps done in "
-        f"{duration(report['seconds'])}, {len(report['filesChanged'])} files changed, {report['iterations']} fixes."
+        f"{duration(report['seconds'])}, {count_noun(len(report['filesChanged']), 'file')} changed, "
+        f"{count_noun(sum(step['fixes'] for step in steps), 'fix', 'es')}"
+        + _tell_rounds(sum(step["reviews"] for step in steps))
         + (f" Branch `{report['branch']}`." if report["branch"] else ""),
         *([plain(report["reason"])] if report["reason"] else []),
         "## Steps",
@@ -28,10 +31,15 @@ def report_md(report: Mapping[str, Any]) -> str:
             ("step", "title", "state", "proof", "checks", "fixes", "commit"),
             [_step(step) for step in steps],
         ),
+        *_review(report),
         *_gates(report["gates"]),
         *_files(steps),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _tell_rounds(rounds: int) -> str:
+    return f", {count_noun(rounds, 'round')} after reviews." if rounds else "."
 
 
 def plain(value: object) -> str:
@@ -46,6 +54,18 @@ def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
     commit = f"`{step['commit'][:SHORT]}`" if step["commit"] else ""
     count = f"{passed}/{len(step['checks'])}"
     return plain(step["id"]), plain(step["title"]), state, proof.replace("_", " "), count, str(step["fixes"]), commit
+
+
+def _review(report: Mapping[str, Any]) -> list[str]:
+    """What reviews found and left, and which did not come about."""
+    lines = [f"- {plain(s['id'])}: not reviewed: {plain(s['unreviewed'])}" for s in report["steps"] if s["unreviewed"]]
+    for name in ("unresolvedBlockers", "concerns", "nits"):
+        lines += [
+            f"- {plain(one['step'])}: {one['severity']} {one['settled'] or 'open'}: {plain(one['title'])}"
+            + (f" ({plain(one['file'])}:{one['line'] or 1})" if one["file"] else "")
+            for one in report[name]
+        ]
+    return ["## Review", "\n".join(lines)] if lines else []
 
 
 def _gates(gates: Sequence[Mapping[str, Any]]) -> list[str]:

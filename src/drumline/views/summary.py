@@ -28,6 +28,7 @@ from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, rou
 from drumline.views.cells import count, flatten, list_under, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
+from drumline.views.findings import tell_review
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
 from drumline.views.gates import answer_command, retry_command
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
@@ -258,8 +259,8 @@ def _landed(finished: StepFinished, run: RunState) -> Landed:
     )
 
 
-def _tell_more(finished: StepFinished) -> tuple[str, str]:
-    return tell_survivors(finished.mutants), tell_claims(finished.claimed, finished.claims)
+def _tell_more(finished: StepFinished) -> tuple[str, str, str]:
+    return tell_review(finished), tell_survivors(finished.mutants), tell_claims(finished.claimed, finished.claims)
 
 
 def _unfinished(snapshot: Snapshot, step: StepId, *, idle: str = "in work") -> Unfinished:
@@ -326,7 +327,7 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
             stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
             yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)
-            yield from [round_hint(found) for found in stuck if found.login][:1]
+            yield from [round_hint(found, snapshot.run) for found in stuck if found.login][:1]
         case RunStanding.RUNNING | RunStanding.DONE:
             pass
         case _:

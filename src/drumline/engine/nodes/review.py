@@ -21,6 +21,7 @@ from drumline.core.reviewing import (
     is_reviewed,
     is_wanted,
     read_review,
+    read_verdicts,
     settle_all,
 )
 from drumline.core.risk import Change, is_documentation, list_reasons
@@ -101,7 +102,10 @@ def record_answer(
     if outcome.failure:
         fold_step(state, seen)
         return replace(outcome, effects=(*outcome.effects, *seen))
-    found = read_review(outcome.output, state, step=work.orders.step.id, steps=work.run.plan.by_id, by=who.name)
+    if node.records == FINDINGS:
+        found = read_review(outcome.output, state, step=work.orders.step.id, steps=work.run.plan.by_id, by=who.name)
+    else:
+        found = read_verdicts(outcome.output, state, by=who.name)
     fold_step(state, [*seen, *found])
     told = {**_as_mapping(outcome.output), "review": describe_review(state)}
     return replace(outcome, output=told, effects=(*outcome.effects, *seen, *found))
