@@ -89,6 +89,7 @@ def _run(top: Path, place: Path) -> None:
         "XDG_STATE_HOME": str(place / "state"),
         "DRUMLINE_SETUP": "true",
         "DRUMLINE_REQUIRE": "none",
+        "DRUMLINE_REVIEW": "none",
         "DRUMLINE_CHECK_JOBS": str(SLOTS),
     }
     words = ("run", "plans/p", "--agent", "scripted:agent.yaml", "--mode", "parallel", "--jobs", str(SLOTS))

@@ -150,6 +150,23 @@ def test_checks_run_on_the_base_while_the_agent_works_and_once_for_all_steps(use
     assert list_runs(user).count("0") == 1
 
 
+def test_a_check_runs_with_the_judge_of_the_base_beside_its_run_on_the_work(user: User, tmp_path: Path) -> None:
+    """The check on the work waits until the one with the old judge has begun."""
+    began = f"test -e conftest.py || touch {tmp_path}/began"
+    waits = f"for n in $(seq 100); do test -e {tmp_path}/began && break; sleep 0.05; done; test -e {tmp_path}/began"
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n", "conftest.py": ""}})
+
+    ran = drive(
+        user,
+        [step_text("step-1", checks=(f"test -f step-1.txt && {{ {began}; {waits}; }}",))],
+        DRUMLINE_SANDBOX="off",
+        DRUMLINE_REVIEW="none",
+    )
+
+    assert ran.code == 0, ran.text
+    assert step_of(user.status(), "step-1")["proved"] is True
+
+
 def test_a_driver_that_is_killed_in_a_run_on_the_base_leaves_nothing(user: User) -> None:
     mark = user.folder / "mark"
     check = f"test -f {mark} || sleep 60; test -f step-1.txt"

@@ -99,6 +99,20 @@ def list_rejudged(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
     return tuple(n for n in passed if not names_new_test(checks[n].command, state.touched))
 
 
+def foresee(number: int, step: Step, checks: Sequence[Check], state: StepState, run: RunState) -> list[Against]:
+    """The trees that a check will be compared on if it passes on the work, as far as nobody has looked there.
+
+    Only where the work changed what judges it: what is asked of the base itself is known before there is work.
+    """
+    check = checks[number]
+    if not state.touched or not judges(check):
+        return []
+    asked = is_doubtful(state.touched) and not names_new_test(check.command, state.touched)
+    found = [Against.BASE_JUDGE] if asked and number not in state.compared.get(Against.BASE_JUDGE, {}) else []
+    counts = not step.not_run and number in list_counting(checks)
+    return [*found, Against.BASE_SOURCE] if counts and look_up(number, check, state, run) is None else found
+
+
 def _list_suspects(checks: Sequence[Check], state: StepState, *, last: bool) -> list[int]:
     """The failing checks, if the step may have found them so: none is its own, and all judge the work.
 

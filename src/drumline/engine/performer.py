@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drumline.core import commands as cmd
 from drumline.core.stepstate import StepState
-from drumline.engine.nodes import attempt, check, compare, land, mutate, strays, workspace
+from drumline.engine.nodes import attempt, beside, check, compare, land, mutate, strays, workspace
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.record import Record
 
@@ -49,7 +49,8 @@ class StepPerformer(Record):
             case cmd.Attempt():
                 return await attempt.act(self.work, command, state, terms)
             case cmd.RunCheck():
-                return await check.act(self.work, command, state)
+                work = self.work
+                return await beside.check_beside(work, command, state, lambda: check.act(work, command, state))
             case cmd.Compare():
                 return await compare.act(self.work, command, state)
             case cmd.Mutate():

@@ -1,4 +1,4 @@
-"""Runs checks on the base of a step while its agent works, in a place in which nobody does.
+"""Runs checks on other trees in places in which nobody works: while an agent works, and beside a check of its work.
 
 The rule: nothing waits for them but what is under way when the agent is done. What they say is a head start for the
 comparison that is journaled later; whatever goes wrong here is found out again there.
@@ -9,13 +9,19 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 
-from drumline.core.baseline import LONGEST, list_counting, look_up
+from drumline.core.baseline import LONGEST, foresee, list_counting, look_up
 from drumline.core.checkfailure import Cause, CheckFailure, is_work
+from drumline.core.commands import RunCheck
+from drumline.core.events import CheckEnded
 from drumline.core.ids import Commit, Tree
+from drumline.core.judge import Touched, list_judging, list_reverted
+from drumline.core.proof import Against
 from drumline.core.stepstate import StepState
 from drumline.engine.basecache import Kept
 from drumline.engine.baseruns import BaseKey
@@ -23,14 +29,16 @@ from drumline.engine.checkslots import Urgency
 from drumline.engine.nodes.check import Checked, run_check, show_held_out
 from drumline.engine.nodes.ground import has_stage
 from drumline.engine.nodes.keptverdicts import find_kept, keep_base
-from drumline.engine.nodes.stepwork import StepWork, known
+from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.refusals import find_sole
 from drumline.engine.reports import Outcomes, keep_outcomes
 from drumline.engine.stage import Stage
 from drumline.errors import ChildKilled, GitError
 from drumline.ports.agents import Outcome
+from drumline.ports.workspaces import Workspaces
 from drumline.record import Record
 
+T = TypeVar("T")
 UNCOMPILED = {"PYTHONDONTWRITEBYTECODE": "1"}
 """What Python would compile belongs to a tree that goes away."""
 
@@ -76,15 +84,58 @@ async def work_beside(work: StepWork, state: StepState, ask: Callable[[], Awaita
     pending = _list_pending(work, state)
     if not pending:
         return await ask()
-    runs = _Runs(work, known(state.ready), pending)
+    runs = [_Runs(work, known(state.ready), pending)]
+    return await _run_beside(runs, known(state.base), ask, lambda outcome: not outcome.failure)
+
+
+async def check_beside(
+    work: StepWork, command: RunCheck, state: StepState, check: Callable[[], Awaitable[Note]]
+) -> Note:
+    """Let a check judge the work, and meanwhile the trees that it is compared with where its judge has changed."""
+    orders, number = work.orders, command.number
+    if not has_stage(work) or not orders.lands or orders.before is not None:
+        return await check()
+    known_long = work.tools.bases.tell_seconds(command.check.command) > LONGEST
+    wanted = [] if known_long else foresee(number, orders.step, orders.checks, state, work.run)
+    if not wanted:
+        return await check()
+    build = partial(build_tree, before=known(state.ready), after=known(state.tree), touched=state.touched)
+    trees = {against: await build(work.services.workspaces, against) for against in wanted}
+    runs = [_Runs(work, tree, [number], label=f"beside-{against.value}") for against, tree in trees.items()]
+    return await _run_beside(runs, known(state.base), check, _passes)
+
+
+def _passes(note: Note) -> bool:
+    return any(isinstance(event, CheckEnded) and event.exit_code == 0 for event in note.step)
+
+
+async def build_tree(
+    workspaces: Workspaces, against: Against, *, before: Tree, after: Tree, touched: Sequence[Touched]
+) -> Tree:
+    """The tree that the work is compared with: what there was before, the same with its judge, or with the old one."""
+    match against:
+        case Against.BASE:
+            return before
+        case Against.BASE_SOURCE:
+            return await workspaces.compose(before, after, list_judging(touched))
+        case Against.BASE_JUDGE:
+            return await workspaces.compose(after, before, list_reverted(touched))
+
+
+async def _run_beside(
+    runs: Sequence[_Runs], base: Commit, act: Callable[[], Awaitable[T]], went_well: Callable[[T], bool]
+) -> T:
+    """Do something, and meanwhile these runs; if it did not go well, nobody waits for them."""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(runs.go, known(state.base))
-            outcome = await ask()
-            runs.stop(at_once=bool(outcome.failure))
+            for one in runs:
+                tasks.start_soon(one.go, base)
+            found = await act()
+            for one in runs:
+                one.stop(at_once=not went_well(found))
     except BaseExceptionGroup as group:
         raise find_sole(group) from group
-    return outcome
+    return found
 
 
 def _list_pending(work: StepWork, state: StepState) -> list[int]:
@@ -97,10 +148,10 @@ def _list_pending(work: StepWork, state: StepState) -> list[int]:
 
 
 class _Runs:
-    """The runs of one attempt."""
+    """Runs of checks on one tree, one after the other; `label` tells their logs from others."""
 
-    def __init__(self, work: StepWork, tree: Tree, pending: Sequence[int]) -> None:
-        self._work, self._tree, self._pending = work, tree, pending
+    def __init__(self, work: StepWork, tree: Tree, pending: Sequence[int], *, label: str = "beside") -> None:
+        self._work, self._tree, self._pending, self._label = work, tree, pending, label
         self._scope = anyio.CancelScope()
         self._busy = self._stopping = False
 
@@ -114,7 +165,11 @@ class _Runs:
         """Run the checks that nobody else runs."""
         work = self._work
         stage = Stage(
-            services=work.services, tools=work.tools, setup=work.setup, step=work.orders.step.id, label="base"
+            services=work.services,
+            tools=work.tools,
+            setup=work.setup,
+            step=work.orders.step.id,
+            label=self._label,
         )
         async with contextlib.aclosing(stage):
             with self._scope, contextlib.suppress(GitError, OSError, ChildKilled):
@@ -132,7 +187,7 @@ class _Runs:
             self._busy = True
             stand = await stage.bring(self._tree, base=base)
             if stand.failed is None:
-                log = work.services.log(step.id, f"beside-{number + 1}.log")
+                log = work.services.log(step.id, f"{self._label}-{number + 1}.log")
                 checked = await run_check(
                     key.command,
                     work.tools.processes,

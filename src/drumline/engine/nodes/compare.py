@@ -26,8 +26,6 @@ from drumline.core.judge import (
     compare_judges,
     find_touched,
     is_mixed,
-    list_judging,
-    list_reverted,
     may_judge,
 )
 from drumline.core.orders import Orders
@@ -39,7 +37,7 @@ from drumline.core.stepstate import StepState
 from drumline.core.testids import Difference, compare
 from drumline.engine.borrowed import find_borrowed
 from drumline.engine.checkslots import Urgency
-from drumline.engine.nodes.beside import UNCOMPILED, find_run
+from drumline.engine.nodes.beside import UNCOMPILED, build_tree, find_run
 from drumline.engine.nodes.check import Checked, explain_setup, run_check, show_held_out
 from drumline.engine.nodes.ground import has_stage, list_made, stand_on_tree
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -108,7 +106,8 @@ class Comparison(Record):
 
     async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
         """What these checks say about the other tree."""
-        tree = await self._build(against)
+        build = partial(build_tree, before=self.before, after=self.after, touched=self.touched)
+        tree = await build(self.work.services.workspaces, against)
         found = []
         try:
             for number in checks:
@@ -131,15 +130,6 @@ class Comparison(Record):
             return
         with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
             await self.work.services.workspaces.switch(self.work.orders.step.id, self.after, tidy=True)
-
-    async def _build(self, against: Against) -> Tree:
-        match against:
-            case Against.BASE:
-                return self.before
-            case Against.BASE_SOURCE:
-                return await self.work.services.workspaces.compose(self.before, self.after, list_judging(self.touched))
-            case Against.BASE_JUDGE:
-                return await self.work.services.workspaces.compose(self.after, self.before, list_reverted(self.touched))
 
     async def _run(self, number: int, against: Against, tree: Tree) -> Compared:
         work, step = self.work, self.work.orders.step
