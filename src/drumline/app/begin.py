@@ -175,7 +175,8 @@ class Scope(Record):
     """What a run starts from and is about, and where its result goes.
 
     `flaky` are the checks that changed their verdict on one tree in earlier runs, by their digests,
-    `lessons` what was learned in them, `durations` the seconds that steps took there.
+    `lessons` what was learned in them, `durations` the seconds that steps took there. `branch` is the run branch,
+    one with a name of its own if empty.
     """
 
     run: RunId
@@ -188,6 +189,7 @@ class Scope(Record):
     flaky: tuple[str, ...] = ()
     lessons: tuple[Lesson, ...] = ()
     durations: Mapping[str, float] = field(default_factory=dict)
+    branch: str = ""
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -197,7 +199,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         plan=plan.path,
         plan_name=plan.name,
         plan_digest=digest_of(reading.digests),
-        branch=f"drumline/{plan.name}-{scope.run}",
+        branch=scope.branch or f"drumline/{plan.name}-{scope.run}",
         base=scope.base,
         selection=scope.selection,
         named=scope.selection is not None,

@@ -39,6 +39,7 @@ def assert_agrees(run: RunState, wanted: Mapping[str, str], *, otherwise: str) -
         "mode": str(run.mode),
         "autonomy": run.begun.autonomy,
         "require": run.begun.require,
+        "branch": run.begun.branch,
     }
     differing = [f"{key} is {has[key]!r}, not {value!r}" for key, value in wanted.items() if value != has[key]]
     if differing:

@@ -22,6 +22,7 @@ from drumline.app.begin import (
     new_run_id,
     pin_terms,
 )
+from drumline.app.branching import choose_branch
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
@@ -77,6 +78,7 @@ class Request:
     detached: bool
     new: bool
     record: Path | None = None
+    branch: str = ""
 
 
 @click.command("run")
@@ -92,6 +94,7 @@ class Request:
 @click.option("--only", metavar="A,B", default="", help="Only these steps.")
 @click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
 @click.option("--flow", metavar="NAME", help="The flow that steps walk which name none.")
+@click.option("--branch", metavar="NAME", default="", help="The branch that steps land on; it must not exist yet.")
 @click.option("--context", metavar="TEXT|@FILE|-", default="", help="Goes into every prompt.")
 @record_option
 @dry_run_option
@@ -123,6 +126,7 @@ def command(plan: str, format: str, **typed: object) -> int:
         detached=bool(typed["detached"]),
         new=bool(typed["new"]),
         record=check_record(project, str(typed["record"])),
+        branch=str(typed["branch"]),
     )
     if request.record and request.detached:
         raise InvalidInput("--record and --detach cannot be combined", hint="drumline run PLAN --record FILE")
@@ -194,7 +198,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
         old = standing.abandoned.run
         if _ask_to_resume(standing.abandoned, request):
             # What the configuration says by now counts for the next run; what was typed must not be ignored.
-            typed = {key: wanted[key] for key in wanted if key in {*request.explicit, "selection", "context"}}
+            typed = {key: wanted[key] for key in wanted if key in {*request.explicit, "selection", "context", "branch"}}
             assert_agrees(read_run(store, old), typed, otherwise=f"drumline resume {old}")
             ask_trust(request.project, _offer(request, selection), as_json=request.as_json)
             return old, True
@@ -218,6 +222,8 @@ def _wanted(request: Request, selection: tuple[StepId, ...] | None) -> dict[str,
         wanted["selection"] = name_selection(selection)
     if request.context:
         wanted["context"] = request.context
+    if request.branch:
+        wanted["branch"] = request.branch
     if settings.agent:
         wanted["agent"] = request.project.present().agent
     if settings.mode != "ask":
@@ -290,6 +296,7 @@ def _begin(
         inherited=find_inherited(store, project.roster, reading, earlier),
         flaky=list_flaky(store),
         lessons=project.lessons.load(time.time()),
+        branch=choose_branch(project.repository, reading.plan, request.branch),
         durations=list_durations(store, reading.plan.path),
         accepted=ask_acceptance(
             reading, selection, project.settings, asks=asks, hint=f"drumline checks {request.named}"

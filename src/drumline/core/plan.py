@@ -142,7 +142,7 @@ class Plan(Record):
     commands that must succeed before the first step begins, `final` those that must after the last one, and `not_run`
     what it lists there and is not a command. `flow` is what steps walk that name no flow, `require` the
     level that steps must reach that name none. `kinds` are the commands that it names for kinds of checks, for all
-    steps.
+    steps. `branch` is the one that other tools of its format would work on.
     """
 
     name: str
@@ -160,6 +160,7 @@ class Plan(Record):
     flow: str = ""
     require: str = ""
     kinds: tuple[Check, ...] = ()
+    branch: str = ""
     steps: tuple[Step, ...] = ()
     by_id: Mapping[StepId, Step] = field(default_factory=dict)
 

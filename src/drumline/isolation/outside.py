@@ -37,14 +37,15 @@ UNJAILED = f"bubblewrap does not work here: {UNHELD}"
 class Watch(Record):
     """What is looked at around a workspace.
 
-    `writable` are folders that may be written to, `ours` are paths below the checkout that Drumline itself writes, and
-    `list_idle` tells other workspaces in which nobody works at the moment.
+    `writable` are folders that may be written to, `ours` are paths below the checkout that Drumline itself writes,
+    `branch` is the one that the run moves, and `list_idle` tells other workspaces in which nobody works at the moment.
     """
 
     workspace: Path
     run: str = ""
     writable: Sequence[Path] = ()
     ours: Sequence[str] = ()
+    branch: str = ""
     list_idle: Callable[[], Sequence[Path]] = field(default=lambda: ())
 
     async def look(self, idle: Sequence[Path]) -> dict[Path, str]:
@@ -72,9 +73,9 @@ class Watch(Record):
         """Branches and tags, without those of runs and the one that is checked out in the workspace."""
         words = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
         told = await _ask_git(self.workspace, *words)
-        own = (await _ask_git(self.workspace, "symbolic-ref", "--quiet", "HEAD")).strip()
+        own = (await _ask_git(self.workspace, "symbolic-ref", "--quiet", "HEAD")).strip(), f"refs/heads/{self.branch}"
         refs = [line.partition(" ") for line in told.splitlines() if not line.startswith(OURS)]
-        return {common / name: commit for name, _, commit in refs if name != own}
+        return {common / name: commit for name, _, commit in refs if name not in own}
 
     async def _list_worktrees(self, common: Path, top: Path | None) -> list[Path]:
         """Worktrees of people: neither the checkout nor what runs have made beside this workspace."""
@@ -98,6 +99,7 @@ async def look_on(assignment: Assignment, work: Callable[[], Awaitable[Outcome]]
         run=assignment.run,
         writable=assignment.writable,
         ours=assignment.ours,
+        branch=assignment.branch,
         list_idle=assignment.list_idle,
     )
     outcome, found = await watch_over(watch, work)

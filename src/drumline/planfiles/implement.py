@@ -28,7 +28,7 @@ from drumline.planfiles.implement_sections import Sections, read_sections
 from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
 from drumline.planfiles.markdown import Bucket, read_body
 from drumline.planfiles.outline import read_outline
-from drumline.planfiles.runstate import BRANCH, SPEC, STATE, find_foreign, is_spec, write_state
+from drumline.planfiles.runstate import BRANCH, FEATURE, SPEC, STATE, find_foreign, is_spec, write_state
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, escape_glob, read_bytes
 from drumline.planfiles.stepfile import list_final, list_not_run, not_run
@@ -174,7 +174,8 @@ class ImplementFiles(AnnotatedFiles):
         if self._spec is None or reading is known:
             return reading
         foreign = find_foreign(self._spec, self._path.rpartition("/")[0], time.time())
-        return replace(reading, problems=(*reading.problems, foreign)) if foreign else reading
+        problems = (*reading.problems, foreign) if foreign else reading.problems
+        return replace(reading, plan=replace(reading.plan, branch=f"{FEATURE}{self._spec.name}"), problems=problems)
 
     def report_progress(self, progress: ProgressReport) -> None:
         """Bring the state up to date that other tools read."""

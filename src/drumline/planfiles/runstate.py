@@ -19,6 +19,8 @@ from drumline.walltimes import parse_iso
 
 STATE, BRANCH = "run-state.json", ".branch"
 SKILL = "drumline"
+FEATURE = "feature/"
+"""How those tools name the branch of a ticket, before the name of its folder."""
 FRESH = 2 * 3600.0
 """Seconds after which those tools begin anew."""
 MOST_FILES = 200

@@ -47,7 +47,7 @@ class Assignment(Record):
     this work, each with the question as the agent's outcome had it; the prompt tells them, too. With `self_report` its
     own word against its work is heard; without, who gave it the work reads it. With `judged` checks follow, and are
     heard beside that word. Where writes outside are only detected, `ours` are paths below the checkout that Drumline
-    itself writes, and `list_idle` tells workspaces in which nobody works.
+    itself writes, `branch` is the one that the run moves, and `list_idle` tells workspaces in which nobody works.
     """
 
     run: RunId
@@ -79,6 +79,7 @@ class Assignment(Record):
     judged: bool = False
     report: Report = ignore
     ours: tuple[str, ...] = ()
+    branch: str = ""
     list_idle: Callable[[], Sequence[Path]] = list
 
 

@@ -92,6 +92,17 @@ class Repository(Record):
         """The branch that is checked out; empty if none is."""
         return ask_git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=self.top, accept=(0, 1)).line
 
+    def is_free(self, branch: str) -> bool:
+        """Whether a branch of this name can be made: it is a name, and no branch is in its way."""
+        named = ask_git("check-ref-format", f"refs/heads/{branch}", cwd=self.top, accept=(0, 1))
+        if named.code or branch.startswith("-"):
+            return False
+        parts = branch.split("/")
+        above = ["/".join(parts[:count]) for count in range(1, len(parts))]
+        listed = ask_git("for-each-ref", "--format=%(refname)", "refs/heads/", cwd=self.top).line.splitlines()
+        names = [ref.removeprefix("refs/heads/") for ref in listed]
+        return not any(name == branch or name in above or name.startswith(f"{branch}/") for name in names)
+
     def remote_name(self) -> str:
         """`origin`, or the only remote; empty if there is none."""
         names = ask_git("remote", cwd=self.top).line.split("\n")

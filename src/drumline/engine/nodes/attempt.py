@@ -221,6 +221,7 @@ class _Attempt(Record):
             turns=self.terms.turns,
             answers=command.answers,
             judged=True,
+            branch=self.work.run.begun.branch,
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState) -> str:

@@ -40,7 +40,7 @@ class Visit(NamedTuple):
     people said to its questions, `budget` is how many dollars are left; `note` records what is known before it is over.
     `watch` sees what checks do to the folder, if no other node can act meanwhile. `step` is the step that is walked. If
     that is one of a plan, `attempt` is the number of the attempt at it, `told` the one that its agent is told, `tree`
-    the work before it, and `settle` keeps what the agent left.
+    the work before it, `branch` the one that the run moves, and `settle` keeps what the agent left.
     """
 
     run: RunId
@@ -64,6 +64,7 @@ class Visit(NamedTuple):
     told: int = 0
     tree: Tree = NO_TREE
     settle: Settle | None = None
+    branch: str = ""
 
     @property
     def source(self) -> Path:

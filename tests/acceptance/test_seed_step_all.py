@@ -1,0 +1,168 @@
+"""The loop over the steps of an implement.md: run state, branch, two strikes, healing, a stop, and what is learned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import SCRIPTED, Ran, Rule, User, make_user, states_of, step_text
+
+SPEC = ".ai/specs/2416553-add-layout-switcher"
+TICKET = "2416553"
+STEP = """### Step {number}: Write part {number}
+**Status:** pending
+**Files:** `p{number}.txt`
+**What:** Write the word good.
+**Test:** `grep -q good p{number}.txt || (echo "error: the word is not good"; exit 1)`
+"""
+REMEDY = "Write the word good instead of the word bad."
+DIAGNOSIS = {
+    "verdict": "heal",
+    "cause": "the word is in the wrong case",
+    "evidence": "p2.txt:1",
+    "title": "Write the word in small letters",
+    "approach": "Write good into p2.txt.",
+}
+
+
+def open_user(folder: Path, steps: int, *rules: Rule) -> User:
+    """A repository of that toolkit with a ticket of so many steps."""
+    user = make_user(folder, step_text("step-1"))
+    listed = "\n".join(STEP.format(number=number) for number in range(1, steps + 1))
+    heading = "# Implementation Plan: Add a layout switcher\n\n## Steps\n\n"
+    write_files(user, {f"{SPEC}/implement.md": heading + listed, ".ai/learning/raw/.keep": ""})
+    user.commit_all()
+    user.play(*rules, *(put(number, "good") for number in range(1, steps + 1)))
+    return user
+
+
+def put(number: int, word: str, step: str = "", **match: object) -> Rule:
+    """An agent that writes a word into the file of a part."""
+    found = {"step": step or str(number), **match}
+    return {"match": found, "write": {f"p{number}.txt": f"{word}\n"}, "say": f"Done.\n\nFix: {REMEDY}"}
+
+
+def diagnose(step: str) -> Rule:
+    """What is said to the step that stays red."""
+    return {"match": {"step": step, "node": "diagnose"}, "say": json.dumps(DIAGNOSIS)}
+
+
+def go(user: User, *args: str) -> Ran:
+    """Type the ticket, and let nobody ask."""
+    return user.drumline("run", TICKET, "--agent", SCRIPTED, "--autonomy", "autopilot", *args)
+
+
+def plan_of(user: User) -> str:
+    """The plan as it is now."""
+    return (user.repo / SPEC / "implement.md").read_text(encoding="utf-8")
+
+
+def ledger(user: User, name: str) -> list[dict[str, object]]:
+    """The lines of a ledger of that toolkit."""
+    text = (user.repo / ".ai" / "learning" / "raw" / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.long
+def test_a_ticket_is_run_to_its_end_with_a_fix_a_heal_and_a_record_of_both(tmp_path: Path) -> None:
+    state = f"{tmp_path}/repo/{SPEC}/run-state.json"
+    look = f"""until grep -q '"step": "3"' '{state}'; do sleep 0.1; done; cp '{state}' '{tmp_path}/seen.json'"""
+    watched: Rule = {**put(3, "good"), "run": look}
+    user = open_user(
+        tmp_path, 3, put(1, "bad", attempt=1), diagnose("2"), put(2, "good", "2h"), put(2, "GOOD"), watched
+    )
+
+    ran = go(user)
+
+    assert ran.code == 0, ran.text
+    assert states_of(user.status()) == {"1": "done", "2": "done", "2h": "done", "3": "done"}
+    assert user.branch() == "feature/2416553-add-layout-switcher"
+    assert (user.repo / SPEC / ".branch").read_text() == "feature/2416553-add-layout-switcher\n"
+    assert user.git("branch", "--show-current") == "main"
+    seen = json.loads((tmp_path / "seen.json").read_text())
+    assert (seen["ticket"], seen["step"], seen["completed_phases"]) == (TICKET, "3", ["1", "2", "2h"])
+    assert seen["files_modified"] == ["p1.txt", "p2.txt"]
+    assert not (user.repo / SPEC / "run-state.json").exists()
+    plan = plan_of(user)
+    assert plan.index("### Step 2h: ") > plan.index("### Step 2: ")
+    assert plan.index("### Step 2h: ") < plan.index("### Step 3: ")
+    assert plan.count("**Status:** done") == 4
+    assert "2 adds to the plan (heal): 2h" in ran.err
+    subjects = user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()
+    assert subjects == [
+        f"#{TICKET} [3] Write part 3",
+        f"#{TICKET} [2h] Write the word in small letters",
+        f"#{TICKET} [1] Write part 1",
+    ]
+    fixes = ledger(user, "fixes.jsonl")
+    assert next((row["ticket"], row["step"], row["result"]) for row in fixes) == (TICKET, "1", "success")
+    (row,) = ledger(user, "runs.jsonl")
+    assert (row["flow"], row["total_steps"], row["steps_completed"]) == ("step-all", 4, 4)
+    assert row["heal_cycles"] == {"succeeded": 1, "failed": 0}
+
+
+@pytest.mark.long
+def test_after_two_strikes_and_two_heals_the_loop_stops_for_a_person_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    still = [put(2, "Good", "2h"), put(2, "gOOd", "2h2")]
+    user = open_user(tmp_path, 3, diagnose("2"), *still, put(2, "GOOD"))
+
+    ran = go(user)
+    state = json.loads((user.repo / SPEC / "run-state.json").read_text())
+    why = user.drumline("why", "2").out
+    again = go(user)
+    user.play(put(2, "good"), put(3, "good"))
+    resumed = user.drumline("retry", "2", "--context", "Use small letters.", "--resume")
+
+    assert ran.code == 2, ran.text
+    assert "tried: 2h (Write the word in small letters)" in why
+    assert (state["skill"], state["completed_phases"]) == ("drumline", ["1"])
+    assert again.code == 2
+    assert "drumline resume" in again.err
+    assert resumed.code == 0, resumed.text
+    assert states_of(user.status())["3"] == "done"
+    assert not (user.repo / SPEC / "run-state.json").exists()
+
+
+@pytest.mark.long
+def test_a_branch_that_exists_is_left_alone_and_another_can_be_named(tmp_path: Path) -> None:
+    user = open_user(tmp_path, 1)
+    user.git("branch", "feature/2416553-add-layout-switcher")
+
+    taken = go(user, "--branch", "feature/2416553-add-layout-switcher")
+    ran = go(user)
+    fell_back = user.branch()
+    named = go(user, "--new", "--branch", "work/mine")
+
+    assert (taken.code, ran.code) == (3, 0), taken.text + ran.text
+    assert "a branch is in its way" in taken.err
+    assert fell_back.startswith("drumline/2416553-add-layout-switcher-")
+    assert user.git("rev-parse", "feature/2416553-add-layout-switcher") == user.git("rev-parse", "main")
+    assert (named.code, user.branch()) == (0, "work/mine"), named.text
+
+
+@pytest.mark.long
+def test_a_fix_that_worked_in_three_tickets_is_known_in_the_fourth(tmp_path: Path) -> None:
+    user = open_user(tmp_path, 1)
+    said = []
+    for number in range(1, 5):
+        place = f".ai/specs/{number}-part"
+        heading = "# Implementation Plan: A part\n\n## Steps\n\n"
+        write_files(user, {f"{place}/implement.md": heading + STEP.format(number=1).replace("p1", f"q{number}")})
+        user.commit_all()
+        tries = [(put(number, word, "1", attempt=try_), word) for try_, word in ((1, "bad"), (2, "good"))]
+        user.play(*({**rule, "write": {f"q{number}.txt": f"{word}\n"}} for rule, word in tries))
+        ran = user.drumline("run", place, "--agent", SCRIPTED, "--autonomy", "autopilot")
+        assert ran.code == 0, ran.text
+        said.append(ran.text)
+        user.git("merge", "-q", "--ff-only", user.branch())
+
+    lessons = user.drumline("lessons", "list", "--json").json["lessons"]
+
+    assert ["promoted: " in text for text in said] == [False, False, True, False]
+    assert "1 lesson loaded" in said[3]
+    assert f"> {REMEDY}" in user.prompt("1", 2)
+    assert isinstance(lessons, list)
+    assert [(one["successes"], one["helped"]) for one in lessons] == [(3, 1)]
+    assert [row["ticket"] for row in ledger(user, "runs.jsonl")] == ["1", "2", "3", "4"]
