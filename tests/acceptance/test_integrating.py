@@ -148,3 +148,28 @@ def test_of_steps_that_end_together_each_is_judged_on_a_new_head_once(tmp_path: 
     assert ran.code == 0, ran.text
     assert set(again.values()) == {1}
     assert len(again) == len(names) - 1
+
+
+@pytest.mark.long
+def test_work_that_breaks_a_check_of_a_step_that_landed_meanwhile_in_the_same_file_goes_back(user: User) -> None:
+    lines = "".join(f"{number}\n" for number in range(20))
+    (user.repo / "list.txt").write_text(lines, encoding="utf-8")
+    set_checks(user, step_1="grep -q one list.txt && { ! grep -q two list.txt || test -e both.txt; }")
+    set_checks(user, step_2="grep -q two list.txt")
+    user.commit_all()
+    landed = "git for-each-ref --format='%(subject)' refs/heads/drumline | grep -q 'step-1'"
+    waits = f"( {MEET.format('step-1')} ); for i in $(seq 1200); do {landed} && exit 0; sleep 0.05; done; exit 1"
+    user.play(
+        {"match": {"attempt": 2}, "write": {"both.txt": "!\n"}},
+        {"match": {"step": "step-1"}, "write": {"list.txt": f"one\n{lines}"}, "run": MEET.format("step-2")},
+        {"match": {"step": "step-2"}, "write": {"list.txt": f"{lines}two\n"}, "run": waits},
+    )
+
+    ran = user.run("--mode", "parallel")
+
+    status, prompt = look(user), user.prompt("step-2", 2)
+    assert ran.code == 0
+    assert (status["step-2"]["attempts"], status["step-2"]["fixes"]) == (2, 0)
+    assert "- step-1:" in prompt
+    assert "! grep -q two list.txt" in prompt
+    assert user.git("show", f"{user.branch()}:both.txt") == "!"

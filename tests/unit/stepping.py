@@ -56,7 +56,7 @@ def _land(orders: Orders, state: StepState, run: RunState) -> Command:
     found = landing.land(orders, state, run)
     if not isinstance(found, Verdict):
         return found or Restart(round=0)
-    if verdicts.may_integrate(state):
+    if verdicts.may_integrate(orders, state, run):
         return _work(orders, state, run)
     return Finish(state=StepEnd.BLOCKED, reason=landing.tell_integration(state))
 

@@ -14,7 +14,7 @@ from drumline.core.checklist import arrange_checks
 from drumline.core.heldout import HELD_OUT, HIDDEN, SHOWN
 from drumline.core.ids import Tree
 from drumline.core.judge import is_doubtful, names_new_test
-from drumline.core.kinds import CONFIGURED, ENVIRONMENT, EVERYWHERE, judges
+from drumline.core.kinds import CONFIGURED, ENVIRONMENT, EVERYWHERE, find_lander, judges
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared, Level
 from drumline.core.state import RunState
@@ -49,7 +49,8 @@ def list_counting(checks: Sequence[Check]) -> list[int]:
 
     What is held out counts as well, unless an agent could read it.
     """
-    found = {n: check.source for n, check in enumerate(checks) if check.source != SHOWN and judges(check)}
+    own_kind = (n for n, check in enumerate(checks) if check.source != SHOWN and not find_lander(check))
+    found = {n: checks[n].source for n in own_kind if judges(checks[n])}
     own = [number for number, source in found.items() if source not in (CONFIGURED, ENVIRONMENT)]
     return own if any(found[number] != HIDDEN for number in own) else list(found)
 
@@ -69,14 +70,20 @@ def list_pending(step: Step, checks: Sequence[Check], state: StepState, run: Run
 
 def list_unknown(checks: Sequence[Check], state: StepState, *, last: bool = False) -> tuple[int, ...]:
     """The failing checks of which nobody knows whether they failed before, if that decides whose failure it is."""
-    known = state.compared.get(Against.BASE, {})
+    known = _list_known(checks, state)
     return tuple(n for n in _list_suspects(checks, state, last=last) if n not in known and not _is_long(n, state))
 
 
 def list_inherited(checks: Sequence[Check], state: StepState, *, last: bool = False) -> list[int]:
     """The checks that fail as they did before the work."""
-    known = state.compared.get(Against.BASE, {})
+    known = _list_known(checks, state)
     return [n for n in _list_suspects(checks, state, last=last) if n in known and is_inherited(known[n])]
+
+
+def _list_known(checks: Sequence[Check], state: StepState) -> dict[int, Compared]:
+    """What these very checks say about the base: with other landed steps, other checks had these numbers."""
+    known = state.compared.get(Against.BASE, {})
+    return {n: found for n, found in known.items() if n < len(checks) and checks[n].command == found.command}
 
 
 def look_up(number: int, check: Check, state: StepState, run: RunState) -> Colour | None:
@@ -120,7 +127,7 @@ def _list_suspects(checks: Sequence[Check], state: StepState, *, last: bool) -> 
     """
     shared = EVERYWHERE if last else SHARED
     failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
-    own = any(checks[number].source not in shared for number in failing)
+    own = any(checks[n].source not in shared and not find_lander(checks[n]) for n in failing if n < len(checks))
     return [] if own or len(state.faults()) < len(failing) else failing
 
 

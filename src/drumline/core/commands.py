@@ -68,6 +68,7 @@ class Attempt(Command):
     oversteps: bool = False
     lessons: Mapping[str, str] = field(default_factory=dict)
     reviewed: bool = False
+    supersedes: bool = False
 
 
 class RunCheck(Command):

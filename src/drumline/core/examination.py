@@ -24,6 +24,7 @@ from drumline.core.judge import has_tests
 from drumline.core.kinds import EVERYWHERE, FINALLY, judges
 from drumline.core.orders import Orders
 from drumline.core.proof import Against
+from drumline.core.sharing import list_superseded
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 
@@ -56,7 +57,8 @@ def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = 
     unknown = list_unknown(orders.checks, state, last=orders.last)
     if unknown:
         return Compare(against=Against.BASE, checks=unknown)
-    if len(list_inherited(orders.checks, state, last=orders.last)) < len(state.failing()):
+    inherited = list_inherited(orders.checks, state, last=orders.last)
+    if len(inherited) + len(list_superseded(orders, state, run)) < len(state.failing()):
         return Verdict.FAILED
     rejudged = list_rejudged(orders.checks, state)
     if rejudged:

@@ -73,6 +73,13 @@ class Found(Record):
         return self.is_open and bool(self.confirmed) and self.finding.severity is Severity.BLOCKER
 
 
+class Superseded(Record):
+    """A check of a step that fails since another one landed which needs that step."""
+
+    step: StepId
+    command: str
+
+
 def read_severity(word: str) -> Severity:
     """What a reviewer's word, or sign, for a severity means."""
     for part in (word.strip().casefold(), *word.casefold().replace("*", " ").split()):

@@ -23,6 +23,8 @@ CONFIGURED = "config"
 """The source of checks that judge every step because the configuration says so."""
 DETECTED = "detected"
 """The source of checks that nobody wrote down as such."""
+_LANDED = "landed "
+"""What the source of a check begins with that judges work because a landed step has it, before the name of that."""
 EVERYWHERE = frozenset({ENVIRONMENT, PLAN, CONFIGURED})
 """The sources of checks that judge all steps alike."""
 NAMED = (CheckKind.FORMAT, CheckKind.LINT, CheckKind.BUILD, CheckKind.TEST)
@@ -60,6 +62,16 @@ def arrange(own: Sequence[Check], shared: Sequence[Check]) -> Arranged:
 def judges(check: Check) -> bool:
     """Whether a check says something about the work; a formatter only changes its layout."""
     return check.kind is not CheckKind.FORMAT
+
+
+def name_lander(step: str) -> str:
+    """The source of a check that judges work because a landed step that shares files with it has it."""
+    return f"{_LANDED}{step}"
+
+
+def find_lander(check: Check) -> str:
+    """The landed step whose check it is; empty if it judges the work for another reason."""
+    return check.source.removeprefix(_LANDED) if check.source.startswith(_LANDED) else ""
 
 
 def name_kinds(commands: Mapping[str, object], source: str, names: Mapping[CheckKind, str]) -> tuple[Check, ...]:

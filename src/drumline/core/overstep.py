@@ -18,7 +18,7 @@ from drumline.core.ids import StepId
 from drumline.core.namings import list_ruled_out
 from drumline.core.needs import satisfied
 from drumline.core.orders import Orders
-from drumline.core.ownership import names
+from drumline.core.ownership import SHARED, names
 from drumline.core.plan import Step
 from drumline.core.rounds import explain_rejection
 from drumline.core.state import RunState
@@ -26,47 +26,6 @@ from drumline.core.stepstate import StepState
 from drumline.core.strays import MOST_NAMED, NOTHING, Foreign, Strayed, tell_strayed
 from drumline.core.vocabulary import GateKind, Ownership, StepEnd
 from drumline.record import Record, replace
-
-_WRITTEN = (
-    *(
-        "package-lock.json",
-        "npm-shrinkwrap.json",
-        "yarn.lock",
-        "pnpm-lock.yaml",
-        "bun.lock",
-    ),
-    *(
-        "bun.lockb",
-        "deno.lock",
-        "Cargo.lock",
-        "poetry.lock",
-        "uv.lock",
-    ),
-    *(
-        "pdm.lock",
-        "Pipfile.lock",
-        "pylock.toml",
-        "go.sum",
-        "go.work.sum",
-    ),
-    *(
-        "Gemfile.lock",
-        "composer.lock",
-        "mix.lock",
-        "pubspec.lock",
-        "Podfile.lock",
-    ),
-    *(
-        "Package.resolved",
-        "flake.lock",
-        "packages.lock.json",
-        "gradle.lockfile",
-        "*.snap",
-    ),
-    *("__snapshots__/**",),
-)
-SHARED = tuple(f"**/{name}" for name in _WRITTEN)
-"""Files that programs write for whoever changes something: every step may."""
 
 
 class _Owners(Record):

@@ -25,6 +25,47 @@ from drumline.record import Record, field
 _WILD = re.compile(r"[*?\[]")
 MOST_PAIRS = 10_000
 
+_WRITTEN = (
+    *(
+        "package-lock.json",
+        "npm-shrinkwrap.json",
+        "yarn.lock",
+        "pnpm-lock.yaml",
+        "bun.lock",
+    ),
+    *(
+        "bun.lockb",
+        "deno.lock",
+        "Cargo.lock",
+        "poetry.lock",
+        "uv.lock",
+    ),
+    *(
+        "pdm.lock",
+        "Pipfile.lock",
+        "pylock.toml",
+        "go.sum",
+        "go.work.sum",
+    ),
+    *(
+        "Gemfile.lock",
+        "composer.lock",
+        "mix.lock",
+        "pubspec.lock",
+        "Podfile.lock",
+    ),
+    *(
+        "Package.resolved",
+        "flake.lock",
+        "packages.lock.json",
+        "gradle.lockfile",
+        "*.snap",
+    ),
+    *("__snapshots__/**",),
+)
+SHARED = tuple(f"**/{name}" for name in _WRITTEN)
+"""Files that programs write for whoever changes something: every step may."""
+
 
 class Pattern(Record):
     """An owned path taken apart."""

@@ -22,13 +22,17 @@ MOST_MOVES = 64
 
 
 class Ticket(Record):
-    """A step in the queue, with its candidate once there is one. `proved` are the checks that it has passed."""
+    """A step in the queue, with its candidate once there is one.
+
+    `proved` are the checks that it has passed, `files` those that it changes.
+    """
 
     step: StepId
     commit: Commit | None = None
     tree: Tree | None = None
     on: Commit | None = None
     proved: tuple[str, ...] | None = None
+    files: tuple[str, ...] = ()
 
 
 class Move(Record):
@@ -97,7 +101,7 @@ def fold_queue(queue: Queue, event: ev.Event) -> Queue:
             found = replace(_leave(queue, step), clashes=_forget(queue, step))
             return _learn(replace(found, tickets=(*found.tickets, taken)), head)
         case ev.CandidateFormed(step=step, head=head):
-            formed = Ticket(step=step, commit=event.commit, tree=event.tree, on=event.on)
+            formed = Ticket(step=step, commit=event.commit, tree=event.tree, on=event.on, files=event.files)
             return _learn(_change(queue, formed), head)
         case ev.CandidateProved(step=step, commit=commit, commands=commands):
             mine = queue.find(step)

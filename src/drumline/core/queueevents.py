@@ -17,7 +17,8 @@ class TicketTaken(Event):
 class CandidateFormed(Event):
     """The step's change as the commit that would land, on the commit `on`: the head, or the candidate before it.
 
-    `ahead` are the steps whose candidates it stands on. `head` is the head of the run branch, if git told it.
+    `ahead` are the steps whose candidates it stands on, `files` those that it changes. `head` is the head of the run
+    branch, if git told it.
     """
 
     step: StepId
@@ -25,6 +26,7 @@ class CandidateFormed(Event):
     tree: Tree
     on: Commit
     ahead: tuple[StepId, ...] = ()
+    files: tuple[str, ...] = ()
     head: Commit | None = None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.event import PROTOCOL, Event
-from drumline.core.findings import Found
+from drumline.core.findings import Found, Superseded
 from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.learned import Fix, Lesson
 from drumline.core.mutants import Mutation
@@ -141,7 +141,8 @@ class StepFinished(Event):
     `learned` is what came of its fixes.
     `tallies` are the figures of its checks. Of its scenarios, `claims`, its agent says that `claimed` passed.
     `findings` are those of its review, `reviews` counts the attempts at them, `reviewed` says who made it;
-    `unreviewed` why there is none although there was to be one.
+    `unreviewed` why there is none although there was to be one. `supersedes` are checks of steps that it needs which
+    fail since it landed.
     """
 
     step: StepId
@@ -187,6 +188,7 @@ class StepFinished(Event):
     reviews: int = 0
     reviewed: str = ""
     unreviewed: str = ""
+    supersedes: tuple[Superseded, ...] = ()
 
     @property
     def proof(self) -> Proof | None:

@@ -78,7 +78,8 @@ class AttemptStarted(Event):
     wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
     One that `revises` work as a person asks has fresh budgets.
     With `doubts` the complaint is that the agent's word and the checks disagree, with `oversteps` that the work changes
-    files of others, with `reviewed` what a review found: none of these uses up a fix.
+    files of others, with `reviewed` what a review found, with `supersedes` that it breaks checks of steps that it
+    needs: none of these uses up a fix.
     `lessons` are the names of those that its prompt has, by the signatures of failures.
     """
 
@@ -101,6 +102,7 @@ class AttemptStarted(Event):
     oversteps: bool = False
     lessons: Mapping[str, str] = field(default_factory=dict)
     reviewed: bool = False
+    supersedes: bool = False
 
 
 class SessionOpened(Event):
@@ -133,7 +135,8 @@ class AttemptEnded(Event):
 
     With `stuck` the question is the agent's own report that it is blocked, with `wrong` that the plan is wrong.
     `denial` is what it says against its work, which is not a failure: the checks are heard beside it. `report` has the
-    fields of the report that it ended with, `strayed` what the work changes by now beside the files of its step.
+    fields of the report that it ended with, `strayed` what the work changes by now beside the files of its step,
+    `sharing` are the landed steps that share a file with it.
 
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
@@ -168,6 +171,7 @@ class AttemptEnded(Event):
     report: Mapping[str, str] = field(default_factory=dict)
     strayed: Strayed = NOTHING
     wrong: bool = False
+    sharing: tuple[StepId, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -301,7 +305,8 @@ class WorkRebased(Event):
     """The step's change was put on `base`, the head of the run branch or the candidate before it; its tree is `ready`.
 
     `tree` is what came of it. `conflicts` are files that both sides changed; they have conflict markers in them.
-    `since` are the steps that landed since its agent began, or are about to. `change` is the work as its agent left it.
+    `since` are the steps that landed since its agent began, or are about to, `sharing` those that landed, or are about
+    to, and share a file with it. `change` is the work as its agent left it.
     """
 
     base: Commit
@@ -310,18 +315,21 @@ class WorkRebased(Event):
     conflicts: tuple[str, ...] = ()
     since: tuple[StepId, ...] = ()
     change: Commit | None = None
+    sharing: tuple[StepId, ...] = ()
 
 
 class WorkChanged(Event):
     """Something else than an attempt, such as a script of the flow that the step walks, changed the work.
 
-    `undone` are files that were put back as they were before it, because a person wants them so.
+    `undone` are files that were put back as they were before it, because a person wants them so. `sharing` are the
+    landed steps that share a file with the work.
     """
 
     tree: Tree
     node: str = ""
     strayed: Strayed = NOTHING
     undone: tuple[str, ...] = ()
+    sharing: tuple[StepId, ...] = ()
 
 
 class WorkLost(Event):

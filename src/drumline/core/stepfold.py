@@ -60,7 +60,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.learned, state.mending = (*state.learned, *state.settle_fix()), ()
     _begin_round(state, event.round)
     state.moved, state.joined, state.shown, state.clash = None, False, {}, None
-    state.strayed = NOTHING
+    state.strayed, state.sharing = NOTHING, ()
     state.change = state.origin = None
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
     state.refresh()
@@ -86,7 +86,7 @@ def _begin_round(state: StepState, number: int) -> None:
 def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
     state.fixes = state.waits = state.crashes = state.timers = state.integrations = state.timeouts = state.reviews = 0
-    state.warned = state.doubted = state.overstepped = False
+    state.warned = state.doubted = state.overstepped = state.superseding = False
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
@@ -120,6 +120,8 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         state.complaint, state.feedback = event.complaint, ()
         state.doubted, state.overstepped = state.doubted or event.doubts, state.overstepped or event.oversteps
         state.reviews += event.reviewed
+    elif before is Phase.WORKED and event.supersedes:
+        state.complaint, state.feedback, state.superseding = event.complaint, state.faults(), True
     elif before is Phase.WORKED:
         _spend(state, event.complaint)
     if event.revises:
@@ -180,7 +182,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.fresh = False
     state.tree = event.tree
     state.touched = event.touched
-    state.strayed = event.strayed
+    state.strayed, state.sharing = event.strayed, event.sharing
     state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
     if state.asked is not None and state.asked.relayed:
@@ -213,7 +215,7 @@ def _attempt_used(state: StepState, event: ev.AttemptUsed, _: Phase) -> None:
 
 def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
     state.tree = event.tree
-    state.strayed = event.strayed
+    state.strayed, state.sharing = event.strayed, event.sharing
     undone = [f"put back as they were before the work: {', '.join(event.undone)}"] if event.undone else []
     state.notices = tuple(dict.fromkeys((*state.notices, *undone)))[-MOST_NOTICES:]
     state.change = state.origin = None
@@ -224,8 +226,9 @@ def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
 
 
 def _work_rebased(state: StepState, event: ev.WorkRebased, _: Phase) -> None:
-    if event.tree != state.tree:  # else what is proved of it stays so
-        state.verdicts = {}
+    if event.tree != state.tree or event.sharing[: len(state.sharing)] != state.sharing:
+        state.verdicts = {}  # else what is proved of it stays so
+    state.sharing = event.sharing
     if state.change is None:
         state.change, state.origin = event.change, state.base
     state.base, state.ready, state.tree = event.base, event.ready, event.tree

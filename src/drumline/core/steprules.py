@@ -37,6 +37,7 @@ from drumline.core.plan import Step
 from drumline.core.reviewing import tell_due
 from drumline.core.rounds import begin_round
 from drumline.core.routing import choose, raise_tier
+from drumline.core.sharing import complain_broken
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taskreport import ASK, MISSING
@@ -139,6 +140,8 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
     )
     if state.phase is Phase.WORKED and (told := complain(orders, state, run)) and not revises:
         return replace(attempt, complaint=told, oversteps=True)
+    if state.phase is Phase.WORKED and (told := complain_broken(orders, state, run)) and not revises:
+        return replace(attempt, complaint=told, supersedes=True)
     if due := _find_due(state, revises=revises):
         ended = last is not None and not last.failure and not last.question
         return replace(attempt, complaint=due, reviewed=ended)

@@ -55,7 +55,8 @@ class StepState(Attempts):
 
     `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so,
     `doubted` that it was asked why it reports that the work is not done, `strayed` what the work changes beside the
-    files of its step, `overstepped` that its agent was told so, and
+    files of its step, `overstepped` that its agent was told so, `sharing` are the landed steps that share a file with
+    the work, `superseding` says that its agent was told which of their checks it breaks, and
     `compared` is what checks, by their numbers, say about other trees; `shown` what they said about the tree that the
     work began with, where it stands on another base by now. `mutants` are those of the work that were tried.
 
@@ -103,6 +104,8 @@ class StepState(Attempts):
     doubted: bool = False
     strayed: Strayed = NOTHING
     overstepped: bool = False
+    sharing: tuple[StepId, ...] = ()
+    superseding: bool = False
     compared: dict[Against, dict[int, Compared]] = field(default_factory=dict)
     shown: dict[int, Compared] = field(default_factory=dict)
     mutants: Mutation | None = None
@@ -212,7 +215,8 @@ class StepState(Attempts):
     def judged(self) -> Judged:
         """What is known about the work and what judges it."""
         ended = {number: verdict.ended for number, verdict in self.verdicts.items()}
-        return Judged(touched=self.touched, ended=ended, compared={**self.compared, Against.BASE: self.at_first})
+        first = {n: one for n, one in self.at_first.items() if n not in ended or ended[n].command == one.command}
+        return Judged(touched=self.touched, ended=ended, compared={**self.compared, Against.BASE: first})
 
     def proves(self, check: int) -> bool:
         """Whether the check passed on exactly the tree as it is now, and left it alone."""

@@ -21,6 +21,7 @@ from drumline.core.ownword import follow_denial, is_denied
 from drumline.core.products import tell_ignored
 from drumline.core.roles import only_reads
 from drumline.core.rounds import explain_rejection, find_answer
+from drumline.core.sharing import complain_broken
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import GateKind, Mutants, StepEnd
@@ -107,8 +108,10 @@ def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the agent gets another try at work that failed; also if a person wants it to try once more."""
     if (is_denied(state) and not state.doubted and not state.faults()) or complain(orders, state, run):
         return True
+    if complain_broken(orders, state, run):
+        return True
     wanted = {GateKind.JUDGE: gates.UNDO, GateKind.UNCHANGED: gates.RETRY, GateKind.DENIED: gates.RETRY}
-    left = may_integrate(state) if state.find_clash() is not None else state.fixes < orders.retries
+    left = may_integrate(orders, state, run) if state.find_clash() is not None else state.fixes < orders.retries
     return left or any(find_answer(run, kind, orders.step, state) == again for kind, again in wanted.items())
 
 
@@ -138,6 +141,6 @@ def tell_verdict(orders: Orders, state: StepState) -> str:
     return f"is not proved: its check {void[0].tell_void()}" if void else gates.PASSED
 
 
-def may_integrate(state: StepState) -> bool:
+def may_integrate(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the agent gets another try at work that fails only together with what landed meanwhile."""
-    return state.integrations < MOST_INTEGRATIONS
+    return state.integrations < MOST_INTEGRATIONS or bool(complain_broken(orders, state, run))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
+from drumline.core.sharing import write_concerns
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.ports.journal import Journal
@@ -22,7 +23,7 @@ def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
         usage=state.usage,
         notices=state.notices,
         tallies=tuple(state.tallies.values()),
-        findings=tuple(state.findings.values()),
+        findings=(*state.findings.values(), *write_concerns(finished.step, finished.supersedes)),
         reviews=state.reviews,
         reviewed=_tell_reviewer(state),
         unreviewed=state.reviewed.failure if state.reviewed else "",

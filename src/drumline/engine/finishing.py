@@ -15,13 +15,14 @@ from drumline.core.foul import changes_tests
 from drumline.core.handoffdoc import FILED, SECTIONS, write_handoff
 from drumline.core.heldout import SHOWN
 from drumline.core.judge import list_edited
-from drumline.core.kinds import judges
+from drumline.core.kinds import find_lander, judges
 from drumline.core.mutants import Mutation
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
 from drumline.core.products import is_productless
 from drumline.core.proof import Colour, Facts, Proof, settle
 from drumline.core.roles import only_reads
+from drumline.core.sharing import name_superseded
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import DocumentKind, GateKind, StepEnd
@@ -77,6 +78,7 @@ async def write_end(
         tests=tuple(spell_path(path) for path in list_edited(state.touched)) if landed else (),
         mutants=state.mutants or Mutation(),
         learned=(*state.learned, *state.settle_fix()),
+        supersedes=name_superseded(orders, state, run) if landed else (),
         failing=() if landed else tuple(ended.command for ended in state.faults()),
     )
 
@@ -157,7 +159,7 @@ def _list_superseded(state: StepState, orders: Orders) -> tuple[str, ...]:
 
 def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool) -> Facts:
     checks = orders.checks
-    judging = [number for number, check in enumerate(checks) if judges(check)]
+    judging = [number for number, check in enumerate(checks) if judges(check) and not find_lander(check)]
     shown = sum(1 for check in checks if check.source == SHOWN)
     before = [look_up(number, check, state, run) or Colour.UNKNOWN for number, check in enumerate(checks)]
     return Facts(

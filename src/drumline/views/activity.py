@@ -7,6 +7,7 @@ from drumline.core.ids import StepId
 from drumline.core.life import Phase
 from drumline.core.orders import orders_for
 from drumline.core.plan import Step
+from drumline.core.sharing import add_shared
 from drumline.core.steprules import NODE
 from drumline.core.stepstate import StepState
 from drumline.record import Record
@@ -125,5 +126,6 @@ def _check(snapshot: Snapshot, step: StepId) -> str:
     entry = snapshot.latest.get(step)
     if entry is None or not isinstance(entry.event, CheckStarted):
         return "checking"
-    total = len(orders_for(snapshot.run, snapshot.run.define(step)).checks)
+    run, state = snapshot.run, snapshot.steps.get(step)
+    total = len(add_shared(orders_for(run, run.define(step)), run, state.sharing if state else ()).checks)
     return f"check {entry.event.check + 1} of {total}: {flatten(entry.event.command, LONGEST_COMMAND)}"

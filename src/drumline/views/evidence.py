@@ -8,6 +8,7 @@ from drumline.core.leftovers import name_some
 from drumline.core.orders import orders_for
 from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.sharing import add_shared
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.tally import Tally, digest_command
@@ -59,7 +60,8 @@ class Evidence(Record):
 def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[Evidence, ...]:
     """The checks of a step in order; of one whose stream was not read only their commands."""
     found = []
-    for number, check in enumerate(orders_for(run, step).checks):
+    orders = add_shared(orders_for(run, step), run, state.sharing if state else ())
+    for number, check in enumerate(orders.checks):
         verdict = state.verdicts.get(number) if state else None
         trees = state.compared if state else {}
         compared = tuple((against, trees[against][number]) for against in Against if number in trees.get(against, {}))

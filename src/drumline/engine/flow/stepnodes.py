@@ -53,7 +53,7 @@ from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.review import describe_change, find_reasons, record_answer, settle_findings
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.nodes.strays import look_for_strays
+from drumline.engine.nodes.strays import note_change
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.orienting import tell_missing
 from drumline.engine.performer import StepPerformer
@@ -119,6 +119,7 @@ class StepNodes:
 
     def __post_init__(self) -> None:
         self.work = replace(self.work, note=self._note)
+        self.stand_on(self.state)
         self._performer = self.open_performer(self.work)
         self._turn = anyio.Semaphore(1, fast_acquire=True)
         self._seen: Tree
@@ -149,6 +150,10 @@ class StepNodes:
             case _:
                 self.meddled = True
                 return await self.perform(command, visit)
+
+    def stand_on(self, state: StepState) -> None:
+        """Go on with what the step's stream says."""
+        self.state = self.work.ground.state = state
 
     def note_recorded(self, events: Sequence[ev.Event]) -> None:
         """Let the next one act once the end of an attempt is in the journal."""
@@ -292,8 +297,7 @@ class StepNodes:
         found = await read_work(self.work.services.workspaces, self._step, base=known(self.state.base))
         self.meddled = False
         if found.tree != self.state.tree:
-            strayed = await look_for_strays(self.work, found.tree, self.state)
-            await self._note(ev.WorkChanged(tree=found.tree, strayed=strayed))
+            await self._note(await note_change(self.work, found.tree, self.state))
 
     async def _check(self) -> Outcome:
         """Run every check that judges the step, and on other trees what has to be compared."""
@@ -321,7 +325,7 @@ class StepNodes:
         work = self.work
         found = await self._follow(lambda: landing.land(work.orders, self.state, work.run, work.line.look()))
         if isinstance(found, Verdict):
-            again = verdicts.may_integrate(self.state)
+            again = verdicts.may_integrate(work.orders, self.state, work.run)
             return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})
         landed = self.state.landed
         return _end(found) or Outcome(output={"commit": landed.commit if landed else ""})

@@ -119,7 +119,7 @@ class StepFlowWalk(FlowWalk):
 
     def _fold(self, events: Sequence[ev.Event]) -> None:
         """The whole stream says how far the work is; only the present round is walked."""
-        self._nodes.state = fold_step(StepState(), events)
+        self._nodes.stand_on(fold_step(StepState(), events))
         begun = max((n for n, event in enumerate(events) if _begins(event)), default=-1)
         walked = [event for event in events[begun + 1 :] if type(event) in (*WALKING, *ev.ATTEMPTS)]
         self._halted = bool(walked) and isinstance(walked[-1], NodeBlocked)

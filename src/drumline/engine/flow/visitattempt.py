@@ -45,6 +45,7 @@ class VisitAttempt(Record):
             touched=kept.touched,
             ignored=kept.ignored,
             strayed=kept.strayed,
+            sharing=kept.sharing,
         )
         fold_step(self.state, [ended])
         return ended, replace(outcome, unchanged=idle)

@@ -8,7 +8,7 @@ from uuid import uuid4
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.attempts import count_for_agent
-from drumline.core.ids import Tree
+from drumline.core.ids import StepId, Tree
 from drumline.core.judge import Touched
 from drumline.core.learned import Lesson
 from drumline.core.plan import Step
@@ -27,7 +27,7 @@ from drumline.engine.handoffs import list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.nodes.strays import look_for_strays
+from drumline.engine.nodes.strays import look_round
 from drumline.engine.products import find_present, list_ignored
 from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.engine.services import Worker
@@ -57,6 +57,7 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         oversteps=command.oversteps,
         lessons=command.lessons,
         reviewed=command.reviewed,
+        supersedes=command.supersedes,
         scope=command.scope,
         visit=command.visit,
     )
@@ -85,6 +86,7 @@ class Kept(Record):
     touched: tuple[Touched, ...] = ()
     ignored: tuple[str, ...] = ()
     strayed: Strayed = NOTHING
+    sharing: tuple[StepId, ...] = ()
 
 
 async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: str = "") -> Kept:
@@ -99,13 +101,15 @@ async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: s
     if undone:
         await workspaces.restore(step, before)
     tree = before if undone else found.tree
+    reach = await look_round(work, tree, state)
     return Kept(
         tree=tree,
         undone=undone,
         left=left if found.tree != before and not found.unreadable else "",
         touched=await look_for_judges(work.orders, workspaces, base=base, tree=tree, ready=known(state.ready)),
         ignored=await list_ignored(workspaces, work.orders.step, present=find_present(state)),
-        strayed=await look_for_strays(work, tree, state),
+        strayed=reach.strayed,
+        sharing=reach.sharing,
     )
 
 
@@ -124,7 +128,6 @@ class _Attempt(Record):
 
     async def make(self, command: cmd.Attempt, state: StepState) -> Note:
         """Let an agent work, and keep what it left, whatever came of it."""
-        before = state.tree
         if command.delay:
             await self.work.services.clock.sleep(command.delay)
         began = self.work.services.clock.now()
@@ -134,8 +137,8 @@ class _Attempt(Record):
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
         role = find_role(self.work.orders.step.role)
         writes = role is None or role.capability.writes
-        reader = "" if role is None or writes else f"the role {role.name}"
-        kept = await keep_work(self.work, state, command.attempt, reader=reader)
+        reads = {} if role is None or writes else {"reader": f"the role {role.name}"}
+        kept = await keep_work(self.work, state, command.attempt, **reads)
         outcome, tree = mark_kept(outcome, kept), kept.tree
         ended = ev.AttemptEnded(
             node=command.node,
@@ -153,11 +156,12 @@ class _Attempt(Record):
             permissions=() if outcome.failure else outcome.permissions,
             login=outcome.login,
             resets_at=self._rest(outcome, state),
-            unchanged=writes and tree == before and not outcome.failure and not outcome.question,
+            unchanged=writes and tree == state.tree and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
             touched=kept.touched,
             ignored=kept.ignored,
             strayed=kept.strayed,
+            sharing=kept.sharing,
             stuck=outcome.stuck and not outcome.failure,
             wrong=outcome.wrong and not outcome.failure,
             denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],

@@ -6,15 +6,19 @@ moved, or others are ahead, the work lines up, is put on what the branch will be
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from drumline.core import events as ev
 from drumline.core.commands import DropTicket, ProveCandidate, Rebase, TakeTicket
-from drumline.core.ids import Commit, Tree
+from drumline.core.ids import Commit, StepId, Tree
 from drumline.core.queue import Queue
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.vocabulary import DropCause
 from drumline.engine.closing import tell_moved
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.nodes.strays import find_sharing
+from drumline.engine.products import spell_path
 from drumline.errors import GitError
 from drumline.ports.workspaces import Landing
 
@@ -77,12 +81,13 @@ async def rebase(work: StepWork, state: StepState, command: Rebase) -> Note:
     step, workspaces, onto = work.orders.step.id, work.services.workspaces, command.onto
     tree, base = known(state.tree), known(state.base)
     if onto == base:
-        return Note(run=[await _form(work, command, tree)])
+        return Note(run=[await _form(work, command, tree, await workspaces.changed(base, tree))])
     change = state.change or await workspaces.keep(step, CHANGE, tree, base=base)
     merged = await workspaces.merge(change, onto)
     if merged.conflicts and command.ahead:
         return Note(run=[ev.CandidateDropped(step=step, cause=DropCause.CONFLICT, on=onto)])
     since = (*work.run.landed_since(state.origin or base), *command.ahead)
+    changed = await workspaces.changed(onto, merged.tree)
     moved = ev.WorkRebased(
         base=onto,
         ready=merged.onto,
@@ -90,23 +95,37 @@ async def rebase(work: StepWork, state: StepState, command: Rebase) -> Note:
         conflicts=merged.conflicts,
         since=tuple(dict.fromkeys(since)),
         change=change,
+        sharing=await _list_sharing(work, command, changed),
     )
     if merged.conflicts:
         await workspaces.keep(step, REBASED, merged.tree, base=onto)
         said: ev.Event = ev.CandidateDropped(step=step, cause=DropCause.CONFLICT, head=command.head)
     else:
-        said = await _form(work, command, merged.tree)
+        said = await _form(work, command, merged.tree, changed)
     await workspaces.restore(step, merged.tree, base=onto)
     return Note(step=[moved], run=[said])
 
 
-async def _form(work: StepWork, command: Rebase, tree: Tree) -> ev.CandidateFormed:
+async def _list_sharing(work: StepWork, command: Rebase, changed: Iterable[str]) -> tuple[StepId, ...]:
+    """The steps below the candidate, landed or about to, that share a file with it."""
+    run, contains = work.run, work.services.workspaces.contains
+    landed = {ended.step: ended for ended in run.finished.values() if ended.commit and ended.step not in command.ahead}
+    ahead = [ticket for ticket in work.line.look().queue.tickets if ticket.step in command.ahead]
+    files = [(step, ended.files) for step, ended in landed.items()] + [(one.step, one.files) for one in ahead]
+    # Where nobody is ahead and the head is not known by its step yet, others may have landed on it since.
+    later = {*run.landed_since(command.onto)} if not ahead else set[StepId]()
+    found = find_sharing(work, changed, files)
+    return tuple([s for s in found if s not in later or await contains(command.onto, known(landed[s].commit))])
+
+
+async def _form(work: StepWork, command: Rebase, tree: Tree, changed: Iterable[str]) -> ev.CandidateFormed:
     return ev.CandidateFormed(
         step=work.orders.step.id,
         commit=await _commit(work, tree, command.onto),
         tree=tree,
         on=command.onto,
         ahead=command.ahead,
+        files=tuple(map(spell_path, changed)),
         head=command.head,
     )
 

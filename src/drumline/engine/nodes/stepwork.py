@@ -9,7 +9,9 @@ from typing import TypeVar
 from drumline.core import events as ev
 from drumline.core.orders import Orders
 from drumline.core.setups import Setup, read_setup
+from drumline.core.sharing import add_shared
 from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
 from drumline.engine.landingline import LandingLine
 from drumline.engine.services import Services, Tools
 from drumline.engine.stage import Stage
@@ -35,25 +37,35 @@ async def forget(event: ev.Event) -> None:
 
 @dataclass(kw_only=True, slots=True)
 class Ground:
-    """Where the checks of a step run at present: in its own workspace, without the files in `held`, or on a stage."""
+    """Where the checks of a step run at present: in its own workspace, without the files in `held`, or on a stage.
+
+    `state` is what the step's stream says.
+    """
 
     held: Sequence[str] = ()
     stage: Stage | None = None
+    state: StepState | None = None
 
 
 class StepWork(Record):
     """The step, and what it is worked on with. `line` is the landing queue as it sees that.
 
-    `note` records what is known before an act is over.
+    `given` are the orders that it was claimed with; `note` records what is known before an act is over.
     """
 
     services: Services
     tools: Tools
-    orders: Orders
+    given: Orders
     run: RunState
     line: LandingLine
     note: Callable[[ev.Event], Awaitable[None]] = forget
     ground: Ground = field(default_factory=Ground)
+
+    @property
+    def orders(self) -> Orders:
+        """The step with every check that judges its work as it is now."""
+        state = self.ground.state
+        return add_shared(self.given, self.run, state.sharing if state is not None else ())
 
     @property
     def setup(self) -> Setup:
