@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -176,8 +178,14 @@ def _name_package(point: EntryPoint) -> str:
     return f" of the package {point.dist.name}" if point.dist is not None else ""
 
 
-def _find_foreign() -> dict[str, EntryPoint]:
+def _find_foreign() -> Mapping[str, EntryPoint]:
     """The agents of other packages, by name; asked only when ours do not suffice, as it takes a while."""
+    return _look_for_foreign(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _look_for_foreign(path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+    """What the packages in these folders bring: each is looked into once per process."""
     from importlib.metadata import entry_points
 
     return {point.name: point for point in entry_points(group=GROUP)}
