@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent
 from drumline.agents.program import Abilities
 from drumline.core.ids import RunId, StepId
+from drumline.engine.agent_call import AgentCall
+from drumline.engine.services import know_no_price
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Outcome
 from drumline.record import replace
@@ -74,6 +77,15 @@ class Office:
     def work(self, prompt: str = "Please do the work.", **fields: Any) -> Outcome:
         """Let the agent do an assignment."""
         return anyio.run(self.agent.work, assign(self.workspace, self.log, prompt=prompt, **fields))
+
+    def call(self, prompt: str = "Please do the work.", **fields: Any) -> Outcome:
+        """Let the agent do an assignment as the engine does, with what that adds."""
+
+        async def keep(usage: Mapping[str, float], seconds: float) -> None:
+            """Nobody wants to know."""
+
+        call = AgentCall(agent=self.agent, model="", price=know_no_price, now=time.monotonic, keep=keep)
+        return anyio.run(call.make, assign(self.workspace, self.log, prompt=prompt, **fields))
 
     def make_workspaces(self, count: int) -> list[Path]:
         """Further worktrees of the checkout."""

@@ -519,9 +519,27 @@ def test_it_takes_no_more_turns_than_it_may(name: str, office: OpenOffice) -> No
     with play(*(Turn(calls=(Run(command=f"echo {number}"),)) for number in range(9))) as server:
         outcome = office(name, server).work(turns=2)
 
-    assert outcome.failure == "validation"
+    assert outcome.failure == "turns"
     assert "turns" in outcome.message
     assert len(server.turns) == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engine_stops_it_after_the_turns_that_it_may_take(name: str, office: OpenOffice) -> None:
+    with play(*(Turn(calls=(Run(command=f"echo {number}; sleep 0.3"),)) for number in range(12))) as server:
+        outcome = office(name, server).call(turns=3)
+
+    assert (outcome.failure, outcome.session != "") == ("turns", True)
+    assert "it took more turns than it may" in outcome.message
+    assert 3 <= len(server.turns) <= 6
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_engine_lets_it_finish_within_the_turns_that_it_may_take(name: str, office: OpenOffice) -> None:
+    with play(*(Turn(calls=(Run(command=f"echo {number}"),)) for number in range(2)), Turn(text="Seen.")) as server:
+        outcome = office(name, server).call(turns=4)
+
+    assert (outcome.failure, outcome.message.strip()) == ("", "Seen.")
 
 
 @JAILED

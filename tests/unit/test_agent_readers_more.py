@@ -241,7 +241,7 @@ def test_qwen_answers_with_a_value_and_says_what_it_may_not(tmp_path: Path) -> N
 
     assert (outcome.failure, outcome.structured) == ("", {"verdict": "ok"})
     assert outcome.notices == ("it was not allowed to use write_file",)
-    assert long.failure == "validation"
+    assert long.failure == "turns"
 
 
 @pytest.mark.parametrize("name", ["gemini", "opencode", "goose"])

@@ -21,7 +21,7 @@ from drumline.record import replace
 AUTH_REQUIRED = -32000
 STOPS: Mapping[str, tuple[Failure, str]] = {
     "max_tokens": (Failure.VALIDATION, "its answer was longer than it may be"),
-    "max_turn_requests": (Failure.VALIDATION, "it took more turns than it may"),
+    "max_turn_requests": (Failure.TURNS, "it took more turns than it may"),
     "refusal": (Failure.PERMANENT, "the model refused to go on"),
     "cancelled": (Failure.CRASH, "it cancelled its own work"),
 }

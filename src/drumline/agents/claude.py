@@ -36,7 +36,7 @@ LEAST_BUDGET = 0.000001
 INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 ENDS: Ends = {
     "error_max_budget_usd": (Failure.QUOTA, "the budget of this assignment is used up"),
-    "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
+    "error_max_turns": (Failure.TURNS, "it took more turns than it may"),
     "error_max_structured_output_retries": (Failure.VALIDATION, "no answer of it fitted the schema"),
 }
 

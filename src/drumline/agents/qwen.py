@@ -46,7 +46,7 @@ HOSTS: Mapping[str, re.Pattern[str]] = {
     "openai": re.compile(r"api\.openai\.com"),
 }
 ENDS: Ends = {
-    "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
+    "error_max_turns": (Failure.TURNS, "it took more turns than it may"),
 }
 
 

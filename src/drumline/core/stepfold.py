@@ -18,7 +18,7 @@ from drumline.core.spending import add_up, count_attempt
 from drumline.core.stepstate import StepState, Verdict
 from drumline.core.strays import NOTHING
 from drumline.core.tally import Tally, digest_command
-from drumline.core.taxonomy import Failure, consumes_fix
+from drumline.core.taxonomy import consumes_fix, goes_on
 from drumline.record import replace
 
 MOST_NOTICES = 20
@@ -141,7 +141,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
 def _spend(state: StepState, told: str) -> None:
     """Charge the attempt that just begins to a budget, and keep what its agent has to be told."""
     failure, last = state.failure, state.last
-    if failure is Failure.TIMEOUT and state.verdicts:  # only what the checks miss is left to do
+    if goes_on(failure) and state.verdicts:  # only what the checks miss is left to do
         state.feedback = state.faults()
         state.passing = tuple(v.ended.command for _, v in sorted(state.verdicts.items()) if v.ended.exit_code == 0)
         return
@@ -187,7 +187,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     _charge(state, event.usage, event.seconds)
     if state.asked is not None and state.asked.relayed:
         return
-    state.timeouts += state.failure is Failure.TIMEOUT
+    state.timeouts += goes_on(state.failure)
     state.conclude(
         Ending(
             failure=state.failure,

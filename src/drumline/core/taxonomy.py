@@ -20,6 +20,7 @@ class Failure(Enum):
     CRASH = "crash"
     KILLED = "killed"
     TIMEOUT = "timeout"
+    TURNS = "turns"
     VALIDATION = "validation"
     PERMANENT = "permanent"
 
@@ -51,6 +52,7 @@ RULES: Mapping[Failure, Rule] = MappingProxyType(
         Failure.BILLING: Rule(reaction=Reaction.BLOCK, means="the agent's account has no credit"),
         Failure.MISSING: Rule(reaction=Reaction.BLOCK, means="the agent cannot be started here"),
         Failure.TIMEOUT: Rule(reaction=Reaction.GO_ON, means="the agent's time was up"),
+        Failure.TURNS: Rule(reaction=Reaction.GO_ON, means="the agent's turns were used up"),
         Failure.VALIDATION: Rule(reaction=Reaction.FIX, means="the work is not right yet"),
         Failure.PERMANENT: Rule(reaction=Reaction.FAIL, means="trying again cannot help"),
     }
@@ -61,7 +63,7 @@ WAITS = (2.0, 4.0)
 MOST_KILLS = 3
 """How often in a row work of a step may be lost because something was killed before the step is blocked."""
 MOST_TIMEOUTS = 2
-"""How often an agent at a step gets more time in a round before the step is blocked."""
+"""How often an agent at a step gets more time, or more turns, in a round before the step is blocked."""
 MOST_CRASHES = 2
 """How often in a row an agent program may break down before another agent takes over, where there is one."""
 
@@ -69,6 +71,11 @@ MOST_CRASHES = 2
 def consumes_fix(failure: Failure) -> bool:
     """Only failures of the work itself use up the fix budget."""
     return RULES[failure].reaction is Reaction.FIX
+
+
+def goes_on(failure: Failure | None) -> bool:
+    """Whether the agent was stopped at a limit, and another attempt gets what is left."""
+    return failure is not None and RULES[failure].reaction is Reaction.GO_ON
 
 
 def hands_over(failure: Failure) -> bool:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+import anyio
+
 from drumline.core.taxonomy import Failure
+from drumline.core.turns import Turns
 from drumline.engine.metering import Keep, Meter, add_price
 from drumline.engine.services import OpenAgent, Price, Worker
 from drumline.errors import InvalidInput
@@ -59,20 +62,29 @@ class AgentCall(Record):
     name_session: NameSession = ignore_session
 
     async def make(self, assignment: Assignment) -> Outcome:
-        """What the agent came to; what it used has its price if that is known."""
+        """What the agent came to; what it used has its price if that is known.
+
+        It is stopped here once it takes more turns than it may, whether or not its program knows of such a limit.
+        """
         meter = Meter(self.keep, price=self.price, model=self.model, now=self.now)
         known = {assignment.session, assignment.new_session, ""}
+        turns, outcome = Turns(most=assignment.turns), Outcome()
 
         async def hear(happening: Happening) -> None:
             keep(happening)
+            turns.hear(happening.kind, happening.text, happening.call)
+            if turns.exceeded:
+                limit.cancel()
             await meter.hear(happening)
             if happening.kind == "session" and happening.text not in known:
                 known.add(happening.text)
                 await self.name_session(happening.text)
 
-        with keep_happenings(assignment.log, self.now) as keep:
+        with keep_happenings(assignment.log, self.now) as keep, anyio.CancelScope() as limit:
             async with meter.guard():
                 outcome = await self.agent.work(replace(assignment, report=hear))
+        if limit.cancelled_caught:
+            outcome = meter.describe(Outcome(failure=Failure.TURNS.value, message=turns.describe()))
         usage = await add_price(self.price, outcome.model or self.model, outcome.usage)
         return replace(outcome, usage=usage)
 

@@ -11,7 +11,8 @@ import anyio.to_thread
 from drumline.core.spending import COST
 from drumline.engine.services import Price
 from drumline.errors import Conflict, StaleToken
-from drumline.ports.agents import Happening
+from drumline.ports.agents import Happening, Outcome
+from drumline.record import replace
 
 EVERY = 1.0
 """Seconds between two counts that are kept: some agents tell theirs with every word."""
@@ -29,17 +30,24 @@ class Meter:
         self._model = model
         self._now = now
         self._began = now()
+        self._session = ""
         self._kept_at = float("-inf")
         self._usage: Mapping[str, float] = {}
         self._kept: Mapping[str, float] = {}
 
     async def hear(self, happening: Happening) -> None:
         """Take in what happened; the text of a usage is the model's name, where the agent knows it."""
+        if happening.kind == "session":
+            self._session = happening.text
         if happening.kind != "usage":
             return
         self._usage, self._model = happening.usage, happening.text or self._model
         if self._now() - self._kept_at >= EVERY:
             await self._hand_on()
+
+    def describe(self, outcome: Outcome) -> Outcome:
+        """The outcome of work that was stopped, with what was told of it on the way."""
+        return replace(outcome, usage=self._usage, session=self._session, model=self._model)
 
     @contextlib.asynccontextmanager
     async def guard(self) -> AsyncIterator[None]:

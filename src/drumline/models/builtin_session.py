@@ -187,9 +187,8 @@ class BuiltinSession:
 
     def _explain(self, error: Exception) -> Outcome:
         if isinstance(error, ai.UsageLimitExceeded):
-            return Outcome(
-                failure=Failure.VALIDATION.value, message=f"it took more than {_count_turns(self._assignment)} turns"
-            )
+            message = f"it took more turns than it may ({_count_turns(self._assignment)})"
+            return Outcome(failure=Failure.TURNS.value, message=message)
         failure, said = judge(error, limit=TURNS)
         if isinstance(error, ai.UnexpectedModelBehavior) and self._assignment.output_schema is not None:
             return Outcome(failure=Failure.VALIDATION.value, message=f"{NOT_FITTING}: {said}")

@@ -73,7 +73,7 @@ KINDS: Mapping[str, KindRule] = {
                 rule(
                     "turns",
                     Shape.COUNT,
-                    "How often its model may answer; ours. Claude Code and the built-in agent keep to it.",
+                    "How often its model may answer; ours. The engine counts where an agent tells what it does.",
                 ),
                 rule(
                     "session",
