@@ -149,8 +149,12 @@ async def refuse(command: RunNode, visit: Visit) -> Outcome:
 
 def idle_run(plan: Plan) -> RunState:
     """A run that has just begun; only what walks look at is in it."""
-    pinned = ev.PlanPinned(format=plan.format, title=plan.title, steps=plan.steps, digests={})
-    return fold_run(RunState(id=RUN), [begun(plan), pinned])
+    return fold_run(RunState(id=RUN), begin_run(plan))
+
+
+def begin_run(plan: Plan) -> list[ev.Event]:
+    """What the stream of a run of this plan begins with."""
+    return [begun(plan), ev.PlanPinned(format=plan.format, title=plan.title, steps=plan.steps, digests={})]
 
 
 def begun(plan: Plan) -> ev.RunStarted:
@@ -180,10 +184,17 @@ Opening = Callable[[Step], list[ev.Event]]
 
 
 def claim_walks(
-    store: SqliteStore, run: RunState, steps: Iterable[Step], opening: Opening = lambda step: [], *, tools: Tools
+    store: SqliteStore,
+    run: RunState,
+    steps: Iterable[Step],
+    opening: Opening = lambda step: [],
+    *,
+    tools: Tools,
+    flows: FlowServices | None = None,
 ) -> list[tuple[StepFlowWalk, list[ev.Event]]]:
-    """A claimed walk for each step, with the events that open it in the run's stream."""
-    services, flows = idle_services(store), idle_flows()
+    """A claimed walk for each step, with the events that open it in the run's stream; `flows` are the driver's."""
+    services = idle_services(store)
+    flows = flows or idle_flows()
     flow = flows.library.load(flows.library.locate(USUAL_FLOW))
     found = []
     for step in steps:

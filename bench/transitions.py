@@ -10,10 +10,11 @@ from itertools import count
 from pathlib import Path
 
 from bench.figures import MILLISECOND, Figure, in_rounds, take_turns
-from bench.idle import CHECKS, RUN, begun, claim_walks, idle_run, idle_step, idle_tools, walk_together
+from bench.idle import CHECKS, RUN, begin_run, claim_walks, idle_flows, idle_run, idle_step, idle_tools, walk_together
 from drumline.core import codec
 from drumline.core.ids import Stream
 from drumline.core.plan import Plan, Step
+from drumline.core.runfold import fold_run
 from drumline.ports.journal import Addition
 from drumline.store.sqlite import SqliteStore
 
@@ -72,14 +73,15 @@ class Chains:
         self._store = SqliteStore.open(path)
         self._numbers = count(1)
         self._steps = 0
-        self._tools = idle_tools()
+        self._tools, self._flows = idle_tools(), idle_flows()
         plan = Plan(name="bench", path="plans/bench", title="Bench")
         self._run = idle_run(plan)
+        self._begun = self._read = self._run.version
         self._loop = asyncio.Runner()
         self._loop.run(self._begin(plan))
 
     async def _begin(self, plan: Plan) -> None:
-        await self._store.append({Stream(RUN): Addition(events=[begun(plan)])})
+        await self._store.append({Stream(RUN): Addition(events=begin_run(plan))})
 
     def walk(self, steps: int, *, at_once: int) -> float:
         """Seconds for one transition while `at_once` steps walk in one loop, over this many steps."""
@@ -93,7 +95,7 @@ class Chains:
         for first in range(0, len(steps), at_once):
             group = steps[first : first + at_once]
             before = self._store.commits
-            walks = claim_walks(self._store, self._run, group, tools=self._tools)
+            walks = claim_walks(self._store, self._run, group, tools=self._tools, flows=self._flows)
             claims = self._store.commits - before
             began = time.perf_counter()
             if at_once == 1:
@@ -107,11 +109,18 @@ class Chains:
                 )
             for walk, _ in walks:
                 self._store.release(RUN, walk.step, walk.token)
+            self._fold()
         return spent
+
+    def _fold(self) -> None:
+        """Fold in what the run's stream has since, as a driver does before it claims again."""
+        recorded = self._store.read(Stream(RUN), after=self._read)
+        fold_run(self._run, [entry.event for entry in recorded])
+        self._read += len(recorded)
 
     def size(self) -> int:
         """How many bytes of bodies one transition wrote, on average over all walks so far."""
-        bodies = [codec.encode(recorded.event) for recorded in self._store.tail(RUN)][1:]
+        bodies = [codec.encode(recorded.event) for recorded in self._store.tail(RUN)][self._begun :]
         return round(sum(map(len, bodies)) / (self._steps * TRANSITIONS))
 
     def close(self) -> None:

@@ -63,10 +63,11 @@ def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = 
     rejudged = list_rejudged(orders.checks, state)
     if rejudged:
         return Compare(against=Against.BASE_JUDGE, checks=rejudged)
-    doubted = list_doubted(state.judged) or list_unseen(state.judged)
+    judged = state.judged
+    doubted = list_doubted(judged) or list_unseen(judged)
     if doubted:
         return Compare(against=Against.BASE, checks=doubted)
-    if not allowed and tell_foul(state.judged):
+    if not allowed and tell_foul(judged):
         return Verdict.FOUL
     if is_untested(orders, state):
         return Verdict.UNTESTED

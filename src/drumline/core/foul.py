@@ -39,11 +39,11 @@ def tell_foul(judged: Judged) -> str:
 
 def tell_silenced(judged: Judged) -> str:
     """The checks that pass without running their tests."""
-    trees = (Against.BASE, Against.BASE_SOURCE)
+    known = [judged.find(tree) for tree in (Against.BASE, Against.BASE_SOURCE)]
     touched = is_doubtful(judged.touched) or has_edited_work(judged.touched)
     told = []
     for number, ended in sorted(judged.ended.items()):
-        before = [judged.find(tree)[number] for tree in trees if number in judged.find(tree)]
+        before = [found[number] for found in known if number in found]
         told.append(tell_silence(ended, before, touched=touched))
     silent = "; ".join(filter(None, told))
     return f"the checks pass {UNHEARD[0]}: {silent}." if silent else ""

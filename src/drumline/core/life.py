@@ -7,7 +7,7 @@ decision starts the work again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from enum import Enum
 from types import MappingProxyType
 
@@ -65,6 +65,8 @@ class Phase(Enum):
     LANDING = "landing"
     LANDED = "landed"
 
+    __hash__ = object.__hash__  # tables are asked for every event; that of Enum is a call of Python
+
 
 OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.COMPARING, Phase.MUTATING, Phase.LANDING})
 """Phases in which an intent is recorded and its outcome is not."""
@@ -110,15 +112,8 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
     }
 )
 
-WALKING: tuple[type[Event], ...] = (
-    FlowStarted,
-    NodeStarted,
-    NodeEnded,
-    NodeLost,
-    NodeBlocked,
-    NodeUsed,
-    SessionKept,
-    FlowEnded,
+WALKING: Set[type[Event]] = frozenset(
+    {FlowStarted, NodeStarted, NodeEnded, NodeLost, NodeBlocked, NodeUsed, SessionKept, FlowEnded}
 )
 """What a walk records of itself: it says nothing about how far the step's work is."""
 

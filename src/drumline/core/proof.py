@@ -56,6 +56,8 @@ class Against(Enum):
     BASE_SOURCE = "base_source"
     BASE_JUDGE = "base_judge"
 
+    __hash__ = object.__hash__  # asked for every check; that of Enum is a call of Python
+
 
 class Colour(Enum):
     """What a check says about a tree that the work is compared with."""

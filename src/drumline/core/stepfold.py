@@ -29,13 +29,17 @@ UNCHANGED = "You said that you were done, but no file had changed."
 def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
     """Apply the step stream's events in order; returns the same object."""
     for event in events:
-        if isinstance(event, ev.AttemptStarted | ev.AttemptEnded) and not event.attempt:
+        kind = type(event)
+        if kind in WALKING:  # by far the commonest; it says nothing about how far the work is
+            state.version += 1
+            continue
+        if isinstance(event, _NUMBERED) and not event.attempt:
             continue  # of a visit, in an earlier journal, which tells of the step's attempt beside it
         before = state.phase
-        state.phase = step_forward(before, type(event))
-        if type(event) in _ENDS:
+        state.phase = step_forward(before, kind)
+        if kind in _ENDS:
             state.kills = 0
-        _APPLY[type(event)](state, event, before)
+        _APPLY[kind](state, event, before)
         state.version += 1
     return state
 
@@ -329,6 +333,7 @@ def _nothing(state: StepState, event: ev.Event, _: Phase) -> None:
     """The phase says it all."""
 
 
+_NUMBERED = (ev.AttemptStarted, ev.AttemptEnded)
 _ENDS = frozenset({ev.WorkspaceReady, ev.AttemptEnded, ev.CheckEnded, ev.LandingRefused, ev.StepLanded})
 """Work that came to its end, whatever it came to: nothing was killed in it."""
 
@@ -360,5 +365,4 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.WorkChanged: _work_changed,
     ev.WorkRebased: _work_rebased,
     ev.WorkLost: _work_lost,
-    **dict.fromkeys(WALKING, _nothing),
 }

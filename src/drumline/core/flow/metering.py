@@ -37,6 +37,8 @@ class FlowMeter:
 
     def note(self, event: Event) -> None:
         """Take in the next event."""
+        if type(event) not in _TOLD:
+            return
         match event:
             case ev.FlowStarted():
                 self._calls.add(event.scope)
@@ -62,3 +64,18 @@ class FlowMeter:
 
 def _key(event: Concluded | AttemptStarted | AttemptUsed | ev.NodeUsed) -> Key:
     return Key(event.scope, NodeId(event.node), event.visit)
+
+
+_TOLD = frozenset(
+    {
+        ev.FlowStarted,
+        AttemptStarted,
+        ev.NodeUsed,
+        AttemptUsed,
+        AttemptEnded,
+        ev.NodeEnded,
+        ev.NodeBlocked,
+        ev.NodeLost,
+    }
+)
+"""The events that say something about usage: most others are looked at here as well, so this is asked first."""
