@@ -240,8 +240,10 @@ def test_a_plan_whose_tasks_are_not_written_yet_is_read_as_itself(tmp_path: Path
 
 
 def test_a_document_without_boxes_is_refused_with_what_would_be_legal(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"needs steps that can be ticked, such as '- \[ \] Add a login form'"):
-        put(tmp_path, "TODO.md", "# TODO\n\n- buy milk\n")
+    with pytest.raises(InvalidInput, match=r"steps that can be ticked, such as '- \[ \] Add a login form'") as told:
+        put(tmp_path, "my plans/TODO.md", "# TODO\n\n- buy milk\n")
+
+    assert told.value.hint == "drumline do '@my plans/TODO.md'"
 
 
 def test_criteria_are_verified_by_a_person_after_the_last_task_of_their_section(tmp_path: Path) -> None:

@@ -57,6 +57,18 @@ SAMPLES = {
             3.1 < 2 : skipped
         """,
     ),
+    "numbers behind letters": Sample(
+        name=NAME,
+        text="# Plan\n\n## Tasks\n\n### A — Server\n\n- [x] A1. Detect it\n  - _Requirements: 1.1_\n\n- [ ] A2. Show it\n  - _Requirements: 1.2_\n\n"
+        "### B — Page\n\n- [ ] B1. Draw it\n  - [ ]* B1.1 Test it\n  - [ ] B1.2 Style it\n",
+        steps="""
+            A1 : done
+            A2 < A1
+            B1.1 < A2 : skipped
+            B1.2 < B1.1
+        """,
+        beside={".kiro/specs/login/requirements.md": REQUIREMENTS},
+    ),
     "tasks below a heading that defers them": Sample(
         text="# Plan\n\n- [ ] 1. Page\n  - _Requirements: 1.1_\n\n## Not doing\n\n- [ ] 2. Shop\n  - [-] 2.1 Till\n",
         steps="""

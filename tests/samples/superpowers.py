@@ -215,6 +215,31 @@ SAMPLES = {
             3 < 2
         """,
     ),
+    "commits are not checks": Sample(
+        name=NAME,
+        text=tasks(
+            "- [ ] a\n\nRun:\n\n```bash\ngit status --short\ngit add a.py\ngit commit \\\n  -m 'feat: a' \\\n  -m 'why; and how'\n```\n\n"
+            "Expected: the commit succeeds.",
+            "- [ ] a\n\nRun:\n\n```bash\nmake test\ngit add -A && git commit -m 'b; c'\n```\n\nExpected: PASS",
+            "- [ ] a\n\nRun: `make lint && git push origin main`\nExpected: PASS",
+        ),
+        steps="""
+            1
+            2 < 1 ! make test
+            3 < 2
+        """,
+        codes=("check_not_command",),
+    ),
+    "a change of OpenSpec whose tasks are headings": Sample(
+        name="openspec/changes/add-login/tasks.md",
+        text="# Implementation Tasks\n\n## Phase 1: Store\n\n### Task 1.1: Add a method\n- **File**: `a.py`\n- **Work**: Write it\n\n"
+        "### Task 1.2: Use it\n- **Work**: Call it\n",
+        steps="""
+            1.1
+            1.2 < 1.1
+        """,
+        beside={"openspec/changes/add-login/proposal.md": "# Why\n"},
+    ),
     "an unclear expectation of several commands": Sample(
         name=NAME,
         text=HEAD + "### Task 1: A\n\n- [ ] **Step 1: Look**\n\n```bash\nmake a\nmake b\n```\n\nExpected: two lines\n",

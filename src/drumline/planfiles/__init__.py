@@ -6,6 +6,7 @@ looking at names and, where names do not tell, at the beginning of the files. No
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -59,9 +60,11 @@ def open_plan(plan: Path, *, repo: Path, locks: Path | None = None, format: str 
             return found(place, repo=repo.resolve(), locks=locks)
     tried = ", ".join(FORMATS)
     message = f"{str(plan)!r} is not a plan of any known format (looked for: {tried})"
-    if place.suffix == ".md":
-        message += "; a markdown file needs steps that can be ticked, such as '- [ ] Add a login form'"
-    raise InvalidInput(message, hint=HINT)
+    if place.suffix != ".md":
+        raise InvalidInput(message, hint=HINT)
+    message += "; a markdown file needs steps that can be ticked, such as '- [ ] Add a login form'"
+    task = shlex.quote(f"@{place.relative_to(repo.resolve()).as_posix()}")
+    raise InvalidInput(f"{message}; `do` takes any file as one task", hint=f"drumline do {task}")
 
 
 def _load(name: str) -> Format:

@@ -10,7 +10,7 @@ import re
 _ACTS = re.compile(
     r"(?:sudo\s+)?(?:git|ls|cat|echo|printf|mkdir|touch|rm|cp|mv|head|tail|wc|open|code|source|export|cd|pwd|which|chmod|ln"
     r"|tree|sleep|kill)\b"
-    r"(?!.*(?:&&|;)\s*(?!git\b))"
+    r"(?!.*(?:&&|;)\s*(?!\s|git\b))"
     r"|(?:npm|pnpm|yarn|bun)\s+(?:i|install|add|ci|create|init|dlx|link|(?:run\s+)?(?:dev|start))\b|npx\s+create-"
     r"|(?:uv|poetry)\s+(?:sync|add|lock|install|remove|pip)|pip3?\s+install|cargo\s+(?:add|new|init|run)"
     r"|go\s+(?:get|mod|run)|brew\s|apt(?:-get)?\s|docker(?:[ -]compose)?\s+(?:up|down|pull|start|stop|logs|ps)"
@@ -32,6 +32,12 @@ _REACHES_OUT = re.compile(
     r"|\s--(?:remote|prod(?:uction)?)(?:\s|$)"
 )
 """What reaches machines, accounts and data of others."""
+_RECORDS = re.compile(
+    r"(?:^|[;&|(\n])\s*(?:sudo\s+)?git\s+(?:-[cC]\s+\S+\s+)*"
+    r"(?:add|am|branch|checkout|cherry-pick|clean|commit|fetch|merge|mv|pull|push|rebase|reset|restore|revert|rm|stash|switch"
+    r"|tag|worktree)\b"
+)
+"""What stages, commits, or moves the work instead of judging it."""
 
 
 def acts(command: str) -> bool:
@@ -42,3 +48,8 @@ def acts(command: str) -> bool:
 def reaches_out(command: str) -> bool:
     """Whether a command changes something on other machines, in accounts or in databases."""
     return _REACHES_OUT.search(command) is not None
+
+
+def records(command: str) -> bool:
+    """Whether a command stages, commits, fetches or moves work: run as a check, it would change what it judges."""
+    return _RECORDS.search(command) is not None

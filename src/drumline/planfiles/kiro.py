@@ -27,13 +27,15 @@ FILE = "tasks.md"
 REQUIREMENTS = "requirements.md"
 BESIDE = (REQUIREMENTS, "design.md")
 """Documents that belong to the same spec."""
-IDS = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,4}[a-z]?(?=[.):*\s])")
+IDS = re.compile(r"[A-Z]?[0-9]{1,4}(?:\.[0-9]{1,4}){0,4}[a-z]?(?=[.):*\s])")
 _NAMED = re.compile(
     r"(?<![A-Za-z])Requirements?\s*:?\s*((?:[0-9]+(?:\.[0-9]+)?[a-z]?(?:\s*(?:,|-|–|and|&)\s*)?)+)", re.IGNORECASE
 )
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _REQUIREMENT = re.compile(r"(?:Requirement\s*#?|R|REQ-)?\s*([0-9]+)\b", re.IGNORECASE)
-_SIGN = re.compile(r"^\s*[-*+] \[.\](?:\\?\*)? ?\**[0-9]+(?:\.[0-9]+)*\.? ", re.MULTILINE)
+_SIGN = re.compile(
+    r"^\s*[-*+] \[.\](?:\\?\*)? ?\**(?:[0-9]+(?:\.[0-9]+)*\.?|[A-Z][0-9]+(?:\.[0-9]+)*\.) ", re.MULTILINE
+)
 
 
 class KiroGrammar:

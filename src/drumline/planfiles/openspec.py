@@ -16,7 +16,8 @@ from drumline.planfiles.document import Parsed
 from drumline.planfiles.outline import read_outline
 from drumline.planfiles.sidecar import Sidecar
 from drumline.planfiles.source import NEWLINE, decode, read_bytes
-from drumline.planfiles.tasklist_files import TaskListFiles, TasksParsed
+from drumline.planfiles.superpowers import has_tasks
+from drumline.planfiles.tasklist_files import TaskListFiles, TasksParsed, read_document
 from drumline.planfiles.tasklist_names import shorten
 from drumline.record import Record, replace
 
@@ -56,9 +57,12 @@ class OpenspecFiles(TaskListFiles):
 
     @staticmethod
     def recognise(place: Path) -> bool:
-        """Whether it lies in a change, or beside the proposal of one."""
+        """Whether it lies in a change, or beside the proposal of one, and its tasks are not headings without boxes."""
         file = place / FILE if place.is_dir() else find_list(place, beside=BESIDE)
         if file.name != FILE or not file.is_file():
+            return False
+        outline = read_outline(read_document(file))
+        if not any(entry.box >= 0 for entry in outline.entries) and has_tasks(outline):
             return False
         inside = "/openspec/changes/" in f"{file.parent.as_posix()}/"
         return inside or (file.with_name("proposal.md").is_file() and any(file.parent.glob(SPECS)))

@@ -154,7 +154,7 @@ class SuperpowersFiles(AnnotatedFiles):
     def recognise(place: Path) -> bool:
         """Whether the file has headings of tasks."""
         text = read_document(place)
-        return bool(text) and any(_TASK.fullmatch(heading.words) for heading in read_outline(text).headings)
+        return bool(text) and has_tasks(read_outline(text))
 
     def _parse(self, text: str) -> Parsed:
         self._shows = super()._parse(text)
@@ -164,6 +164,11 @@ class SuperpowersFiles(AnnotatedFiles):
         """A task without boxes, and a corrective step, show nothing."""
         boxed = isinstance(self._shows, SectionsParsed) and step in self._shows.boxed
         return self._frugal.shown(marks) if boxed else Marks()
+
+
+def has_tasks(outline: Outline) -> bool:
+    """Whether a document has headings of tasks."""
+    return any(_TASK.fullmatch(heading.words) for heading in outline.headings)
 
 
 def read_sections(text: str, path: str) -> tuple[tuple[Section, ...], tuple[Problem, ...]]:

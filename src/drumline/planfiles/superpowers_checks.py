@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from drumline.core.plan import Check, Problem
-from drumline.planfiles.acting import acts
+from drumline.planfiles.acting import acts, records
 from drumline.planfiles.correction import code_span
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.outline import Block, Entry, Kind
@@ -59,6 +59,9 @@ _COMPOUND = re.compile(
     r"|^\s*(?:for|while|until|if|elif|else|then|do|done|fi|case|esac|function|set|export|source|\.|[{}()]|\w+=\S*)(?:\s|$)"
 )
 """What makes a line more than one command by itself: such a block stays a script."""
+_CONTINUED = re.compile(r"(?<!\\)\n")
+"""The ends of lines that no backslash continues."""
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 MOST_SHOWN = 80
 
 
@@ -155,8 +158,10 @@ def _is_expected(following: Sequence[Block]) -> bool:
 
 
 def _find_fault(command: str) -> str:
-    """A command that goes to a folder outside of the tree would judge something else."""
-    return "it goes to a folder outside of the repository" if _LEAVES.search(command) else ""
+    """A command that goes to a folder outside of the tree would judge something else; one that commits, nothing."""
+    if _LEAVES.search(command):
+        return "it goes to a folder outside of the repository"
+    return "it changes what git has of the repository" if records(command) else ""
 
 
 def _read_commands(rest: str, blocks: Sequence[Block], number: int) -> Iterator[tuple[str, str]]:
@@ -180,14 +185,22 @@ def _read_commands(rest: str, blocks: Sequence[Block], number: int) -> Iterator[
 def _script(content: str) -> str:
     """The lines of a code block as one command that stops at the first failure; "" if they only act.
 
-    A pipe into `tail` or `head` is left out: it shortens what a person reads, and with it no command could fail.
+    A pipe into `tail` or `head` is left out: it shortens what a person reads, and with it no command could fail. So are
+    lines that only stage and commit: landing does that.
     """
-    lines = [line.removeprefix("$ ") for line in content.strip("\n").split("\n")]
+    lines = [line.removeprefix("$ ") for line in _CONTINUED.split(content.strip("\n"))]
     told = [_unshorten(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    told = [line for line in told if not _only_records(line.strip())]
     if not told or all(acts(line.strip()) for line in told):
         return ""
     simple = not any(_COMPOUND.search(line) for line in told)
     return " && ".join(line.strip() for line in told) if simple else "\n".join([_STOPS, *told])
+
+
+def _only_records(line: str) -> bool:
+    """Whether a line commits and does nothing else; what a message in quotes says does not count."""
+    plain = _QUOTED.sub("''", line)
+    return records(plain) and acts(plain)
 
 
 def _unshorten(line: str) -> str:
