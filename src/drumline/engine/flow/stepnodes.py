@@ -327,8 +327,7 @@ class StepNodes:
         if isinstance(found, Verdict):
             again = verdicts.may_integrate(work.orders, self.state, work.run)
             return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})
-        landed = self.state.landed
-        return _end(found) or Outcome(output={"commit": landed.commit if landed else ""})
+        return _end(found) or Outcome(output={"commit": self.state.landed.commit if self.state.landed else ""})
 
     async def _change_plan(self, node: PlanNode, visit: Visit) -> Outcome:
         """Write a corrective step into the plan's files; a visit whose driver died goes on with what it had planned."""
