@@ -71,7 +71,6 @@ def _make_run(before: Callable[[int], int]) -> RunState:
         plan="plan",
         plan_name="plan",
         plan_digest="",
-        config_digest="",
         branch="drumline/plan",
         base=commit,
         agent="scripted:x",

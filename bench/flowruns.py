@@ -153,7 +153,6 @@ def pin(flow: Flow, prompt: str) -> list[Event]:
         plan=flow.path,
         plan_name=flow.name,
         plan_digest=flow.digest,
-        config_digest="",
         branch="",
         base=Commit(""),
         agent="",

@@ -163,7 +163,6 @@ def begun(plan: Plan) -> ev.RunStarted:
         plan=plan.path,
         plan_name=plan.name,
         plan_digest="",
-        config_digest="",
         branch=f"drumline/{plan.name}-{RUN}",
         base=COMMIT,
         agent="idle",

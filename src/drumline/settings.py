@@ -7,8 +7,6 @@ from a repository (`PROTECTIVE`) is an exception: the repository's file may ask 
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
@@ -19,7 +17,7 @@ from drumline.core.proof import Require
 from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, choose_stronger, find_weaker
-from drumline.record import Record, to_plain
+from drumline.record import Record
 from drumline.settingrows import PREFIX, TABLE, TOOL, Setting
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "TOOL",
     "Setting",
     "Settings",
-    "digest",
     "list_given",
     "resolve",
     "settings_table",
@@ -142,12 +139,6 @@ def list_given(flags: Mapping[str, object], environ: Mapping[str, str]) -> froze
     """The settings that a person set for this command, by flag or variable."""
     typed = {key for key, value in flags.items() if value is not None}
     return frozenset(typed | {key for key, setting in _BY_KEY.items() if environ.get(setting.env)})
-
-
-def digest(settings: Settings) -> str:
-    """A hash that is equal exactly when all settings are, on any machine."""
-    text = json.dumps(to_plain(settings), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def settings_table() -> list[Setting]:

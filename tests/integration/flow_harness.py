@@ -156,7 +156,6 @@ class FlowHarness(Mortals):
             plan="main",
             plan_name=main.name,
             plan_digest=main.digest,
-            config_digest="",
             branch="",
             base=Commit(""),
             agent="test",

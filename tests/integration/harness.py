@@ -251,7 +251,6 @@ class Harness(Mortals):
             plan=self.plan.path,
             plan_name=self.plan.name,
             plan_digest="",
-            config_digest="",
             branch="drumline/demo-run-1",
             base=Commit(self.workspaces.first),
             agent=AGENT,

@@ -88,7 +88,6 @@ class Stage:
             plan=flow.path,
             plan_name=flow.name,
             plan_digest=flow.digest,
-            config_digest="",
             branch="",
             base=Commit(""),
             agent=self.script,

@@ -22,7 +22,6 @@ STARTED = RunStarted(
     plan="plan",
     plan_name="demo",
     plan_digest="",
-    config_digest="",
     branch="b",
     base=Commit("c"),
     agent="test",

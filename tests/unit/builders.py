@@ -53,7 +53,6 @@ def run_started(
         plan="plan",
         plan_name="demo",
         plan_digest="p",
-        config_digest="c",
         branch="drumline/demo-r1",
         base=BASE,
         agent="scripted:demo.yaml",

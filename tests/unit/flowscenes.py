@@ -159,7 +159,6 @@ def _started() -> ev.RunStarted:
         plan="flows/main.yaml",
         plan_name="sample",
         plan_digest="",
-        config_digest="",
         branch="",
         base=Commit(""),
         agent="",

@@ -11,7 +11,7 @@ from drumline.configfiles import find_own_config, read_config, read_own_config
 from drumline.errors import InvalidInput
 from drumline.profiles import Grant, McpServer, Profile, Profiles, find_grant, read_profiles
 from drumline.record import fields, replace
-from drumline.settings import TABLES, Settings, digest, resolve, settings_table
+from drumline.settings import TABLES, Settings, resolve, settings_table
 from drumline.settingvalues import parse_duration
 
 
@@ -124,13 +124,6 @@ def test_variables_that_drumline_sets_for_what_it_runs_are_no_problem() -> None:
     settings = resolve({}, {f"DRUMLINE_{name}": "x" for name in names}, {}, {})
 
     assert settings == Settings()
-
-
-def test_the_digest_changes_with_any_setting_and_only_then() -> None:
-    plain = digest(Settings())
-
-    assert digest(resolve({}, {}, {}, {"stale_claim": "60m"})) == plain
-    assert digest(replace(Settings(), checks=("make",))) != plain
 
 
 def test_the_nearest_config_file_up_to_the_top_is_read(tmp_path: Path) -> None:

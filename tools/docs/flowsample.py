@@ -89,7 +89,6 @@ def _started() -> ev.RunStarted:
         plan="careful.yaml",
         plan_name=WALKED.name,
         plan_digest="",
-        config_digest="",
         branch="",
         base=Commit(""),
         agent="",

@@ -92,7 +92,6 @@ def _history() -> list[ev.Event]:
         plan=PATH,
         plan_name="tally",
         plan_digest="",
-        config_digest="",
         branch=f"drumline/tally-{RUN}",
         base=BASE,
         agent="command:my-agent --print",

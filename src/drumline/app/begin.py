@@ -23,7 +23,6 @@ from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
 from drumline.record import Record, field
-from drumline.settings import digest
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -48,7 +47,6 @@ class Terms(Record):
     provide: tuple[str, ...] = ()
     subject: str = ""
     context: str = ""
-    config_digest: str = ""
     fallback: tuple[str, ...] = ()
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budget: float | None = None
@@ -82,7 +80,6 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         provide=settings.provide,
         subject=settings.subject,
         context=context,
-        config_digest=digest(settings),
         fallback=settings.fallback,
         profiles=present.profiles,
         budget=settings.budget,
@@ -112,7 +109,6 @@ def pin_flow_terms(present: Present, *, agent: str, typed: Iterable[str]) -> Ter
         mode=Mode.SEQUENTIAL,
         autonomy="critical",
         retries=0,
-        config_digest=digest(settings),
         fallback=settings.fallback,
         profiles=present.profiles if settings.fallback else {},
         budget=settings.budget,

@@ -17,7 +17,6 @@ from drumline.views.states import name_state
 from drumline.wiring import Project
 
 PATIENCE = 30
-BELL, DESKTOP = "bell", "desktop"
 LONGEST = 300
 
 

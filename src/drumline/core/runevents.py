@@ -33,12 +33,12 @@ class RunStarted(Event):
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
     `lessons` are those that were known when it began, `durations` the seconds that steps took in earlier runs.
     `review` says which steps another agent reviews before they land.
+    Journals of earlier versions have a `config_digest`.
     """
 
     plan: str
     plan_name: str
     plan_digest: str
-    config_digest: str
     branch: str
     base: Commit
     agent: str
@@ -58,6 +58,7 @@ class RunStarted(Event):
     merge: str = ""
     merge_asks: bool = False
     issue: int = 0
+    config_digest: str = ""
     rigor: str = ""
     flow: str = ""
     require: str = Require.KEPT.value

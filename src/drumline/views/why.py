@@ -10,6 +10,7 @@ from drumline.core.acceptance import find_question
 from drumline.core.ids import RunId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.nearest import did_you_mean
+from drumline.core.overstep import Culprit, list_culprits
 from drumline.core.plan import Step
 from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
 from drumline.errors import InvalidInput
@@ -17,7 +18,6 @@ from drumline.record import replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten, name_some
-from drumline.views.culprits import note_culprits
 from drumline.views.evidence import evidence_json, list_evidence
 from drumline.views.gates import answer_command, list_choices
 from drumline.views.mutants import mutants_json
@@ -27,6 +27,8 @@ from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.standing import Why, explain_place, explain_walk
 from drumline.views.states import run_state, step_state
 from drumline.views.status import run_reason
+
+SHORT = 9
 
 __all__ = ["Why", "why", "why_json"]
 
@@ -97,7 +99,7 @@ def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
         until=root.until,
         hint=root.hint,
         chain=(step, *chain) if chain else (),
-        notes=(*note_culprits(snapshot, definition), *note_step(snapshot.run, step, snapshot.steps.get(step))),
+        notes=(*_note_culprits(snapshot, definition), *note_step(snapshot.run, step, snapshot.steps.get(step))),
         proof=find_proof(snapshot.run, step),
         checks=() if _is_healed(snapshot, step) else list_evidence(snapshot.run, definition, snapshot.steps.get(step)),
         mutants=finished.mutants if (finished := snapshot.run.finished.get(step)) is not None else Mutation(),
@@ -203,3 +205,22 @@ def _links(near: Cause, chain: Sequence[StepId]) -> str:
     if several:
         return f"{lead} {', which '.join(needs)}, which" if needs else lead
     return ", which ".join([lead, *needs]) + ", which"
+
+
+def _note_culprits(snapshot: Snapshot, victim: Step) -> tuple[str, ...]:
+    """A sentence for each step that changed files of this one; nothing for a step that names no files."""
+    if not victim.files:
+        return ()
+    told = [_tell(culprit) for culprit in list_culprits(snapshot.run, victim)]
+    for step, state in snapshot.steps.items():
+        theirs = [file.path for file in (*state.strayed.foreign, *state.strayed.noted) if file.owner == victim.id]
+        if step not in snapshot.run.finished and theirs:
+            told.append(f"{step} has changed its {name_some(map(flatten, theirs))} in a workspace of its own")
+    return tuple(told)
+
+
+def _tell(culprit: Culprit) -> str:
+    named = name_some(map(flatten, culprit.paths))
+    if culprit.commit:
+        return f"{culprit.step} has changed its {named} (git show {culprit.commit[:SHORT]})"
+    return f"{culprit.step} wants to change its {named}: gate {culprit.gate} asks whether it may"

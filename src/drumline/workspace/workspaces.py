@@ -5,6 +5,7 @@ Dates of commits are the later of the run's start and the base commit's own date
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
@@ -18,7 +19,6 @@ from drumline.record import replace
 from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.compiled import forget_compiled
-from drumline.workspace.composing import compose_tree
 from drumline.workspace.desk import Desk, settle_desk
 from drumline.workspace.git import LIMIT, Git
 from drumline.workspace.hiding import set_aside
@@ -32,6 +32,9 @@ from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
 from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files, write_diff
 from drumline.workspace.worktrees import discard_worktree, file_name
+
+_GONE = f"0 {'0' * 40}\t"
+"""The line that makes git remove an entry from the index."""
 
 _ENGINE_FOLDER = ".drumline"
 
@@ -194,7 +197,7 @@ class GitWorkspaces(Pool):
 
     async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
         """The tree with these paths as they are in the other one, or without them where that has none."""
-        return await compose_tree(self._git, tree, other, paths, folder=self._aside)
+        return await _compose_tree(self._git, tree, other, paths, folder=self._aside)
 
     async def find_tree(self, commit: Commit) -> Tree:
         """The tree of a commit."""
@@ -331,3 +334,21 @@ def _contain(path: str) -> str:
             hint="drumline validate PLAN",
         )
     return str(PurePosixPath(path))
+
+
+async def _compose_tree(git: Git, tree: Tree, other: Tree, paths: Sequence[str], *, folder: Path) -> Tree:
+    """The tree with these paths as they are in the other one; the index for it lies in the folder meanwhile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    index = folder / f"compose-{secrets.token_hex(8)}"
+    env = {"GIT_INDEX_FILE": str(index)}
+    try:
+        await git.run("read-tree", tree, env=env)
+        wanted = {*paths}
+        listed = (item.split("\t", 1) for item in (await git.run("ls-tree", "-r", "-z", "--full-tree", other)).items)
+        kept = [f"{words.split()[0]} {words.split()[2]}\t{path}" for words, path in listed if path in wanted]
+        entries = [*(f"{_GONE}{path}" for path in paths), *kept]
+        text = "".join(f"{entry}\0" for entry in entries).encode("utf-8", "surrogateescape")
+        await git.run("update-index", "-z", "--index-info", env=env, text=text)
+        return Tree((await git.run("write-tree", env=env)).line)
+    finally:
+        index.unlink(missing_ok=True)
