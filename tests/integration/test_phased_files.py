@@ -15,7 +15,8 @@ from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.planfiles.folder import Contents
-from drumline.planfiles.phased import MAX_NOTES, PhasedLayout, form_for
+from drumline.planfiles.notes import MAX_NOTES
+from drumline.planfiles.phased import PhasedLayout, form_for
 from drumline.planfiles.writing import set_marks
 from drumline.ports.planfiles import Correction
 

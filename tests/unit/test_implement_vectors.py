@@ -7,6 +7,7 @@ import pytest
 from drumline.core.plan import Marks, Severity, Status
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.implement import ImplementDialect
+from drumline.planfiles.preamble import BUDGET
 
 PATH = ".ai/specs/2416553-add-layout-switcher/implement.md"
 
@@ -232,12 +233,23 @@ def test_a_broken_frontmatter_is_a_warning_and_the_steps_are_still_read() -> Non
     assert [problem.severity for problem in found.problems] == [Severity.WARNING]
 
 
-def test_the_prompt_shows_what_stands_above_the_steps_and_the_step_alone() -> None:
+def test_what_stands_above_the_steps_is_the_plans_own_words_and_a_step_has_its_part_alone() -> None:
     found = parse(
         "---\na: b\n---\n# Implementation Plan: X\r\n## Approach\nBold.\n### Step 1: One\nA\n### Step 2: Two\nB\n"
     )
 
-    assert found.texts["2"] == "# Implementation Plan: X\n## Approach\nBold.\n### Step 2: Two\nB\n"  # type: ignore[index]
+    assert found.preamble == "## Approach\nBold."
+    assert found.texts["2"] == "### Step 2: Two\nB\n"  # type: ignore[index]
+
+
+def test_decisions_that_are_too_long_are_cut_and_named() -> None:
+    decisions = "\n\n".join(f"### Decision {n}\n\n{'Because. ' * 100}" for n in range(12))
+
+    found = parse(f"# Implementation Plan: X\n## Key Decisions\n\n{decisions}\n## Steps\n### Step 1: One\nA\n")
+
+    assert "### Decision 0\n\nBecause." in found.preamble
+    assert found.preamble.endswith("(Left out here for their length: the rest of Key Decisions.)")
+    assert len(found.preamble) < BUDGET + 200
 
 
 def test_a_step_ends_at_the_next_heading_of_its_level() -> None:

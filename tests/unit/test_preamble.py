@@ -58,6 +58,14 @@ def test_what_does_not_fit_is_named_and_what_matters_most_comes_first() -> None:
     assert read_preamble(text) == "## Approach\n\nAn index.\n\n(Left out here for their length: Notes on style.)"
 
 
+def test_a_long_section_is_cut_between_paragraphs_and_never_within_a_code_block() -> None:
+    block = f"```\n{'x' * 2_000}\n\n{'y' * 5_000}\n```"
+
+    found = read_preamble(f"# Plan\n\n## Approach\n\nAn index.\n\n### How\n\n{block}\n\nThen the page.\n")
+
+    assert found == "## Approach\n\nAn index.\n\n(Left out here for their length: the rest of Approach.)"
+
+
 @pytest.mark.parametrize(
     "text", ["", "---\nstatus: ready\n---\n", "# Only a title\n", "## Overview\n\n## Steps\n\n- a\n"]
 )

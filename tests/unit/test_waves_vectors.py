@@ -11,6 +11,7 @@ from tools.docs.wavesschema import render_schema
 
 from drumline.core.plan import Problem, Severity
 from drumline.planfiles.document import Parsed
+from drumline.planfiles.preamble import BUDGET
 from drumline.planfiles.waves import WavesDialect
 from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS
 
@@ -56,11 +57,27 @@ def test_the_example_of_the_format_is_read() -> None:
     assert all(step.binding for step in found.steps)
 
 
-def test_the_prompt_of_a_chunk_shows_scope_tests_and_the_whole_plan() -> None:
+def test_the_prompt_of_a_chunk_shows_scope_tests_and_files() -> None:
     text = parse(EXAMPLE).texts["c3"]  # type: ignore[index]
 
-    for words in ("Wire it", "both layouts", "# The plan\nAll of it.", "with two layouts", "- src/"):
+    for words in ("Wire it", "both layouts", "- src/"):
         assert words in text
+
+
+def test_description_and_plan_are_the_plans_own_words() -> None:
+    found = parse(EXAMPLE)
+
+    assert found.preamble == "## Description\n\nAdd a switcher\nwith two layouts\n\nAll of it."
+
+
+def test_a_plan_that_is_too_long_is_cut_and_named() -> None:
+    long = json.dumps({"description": "Short.", "plan": "\n\n".join(["Because. " * 100] * 12), "waves": []})
+
+    found = parse(long)
+
+    assert found.preamble.startswith("## Description\n\nShort.\n\n## Plan\n\nBecause. ")
+    assert found.preamble.endswith("(Left out here for their length: the rest of Plan.)")
+    assert len(found.preamble) < BUDGET + 200
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,9 @@ class AnnotatedFiles(DocumentFiles):
         return self._reading(self._parse(text), notes, digests)
 
     def text(self, step: Step) -> str:
-        """The step's part of the document, for the prompt."""
-        return self._frugal.weave(self._parse(self._load()), self._notes().added).texts.get(step.id, "")
+        """The step's part of the document and the notes beside it, for the prompt."""
+        own = self._frugal.weave(self._parse(self._load()), self._notes().added).texts.get(step.id, "")
+        return own + self._notes_beside()
 
     def marks(self, step: Step) -> Marks:
         """The marks the step has now; InvalidInput if they cannot be read."""

@@ -18,6 +18,7 @@ from drumline.errors import InvalidInput
 from drumline.planfiles.correction import native_file
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
 from drumline.planfiles.linear import LinearFiles
+from drumline.planfiles.notes import NOTES, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.rootfile import add_row, compare, read_root
@@ -93,9 +94,9 @@ class DagLayout:
             problems=problems,
         )
 
-    def supplement(self, _beside: Beside) -> str:
-        """Nothing: a step's file is whole."""
-        return ""
+    def supplement(self, beside: Beside) -> str:
+        """The notes beside the steps, the newest if they are long."""
+        return tell_notes(beside(NOTES))
 
     def corrective(self, correction: Correction, helps: Step, newline: str) -> tuple[str, str]:
         """A file of the native format beside the others."""

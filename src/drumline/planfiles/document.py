@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.drafts import PlanLock, put_file, until_settled
+from drumline.planfiles.notes import read_notes
 from drumline.planfiles.placing import Placeless
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
@@ -90,6 +92,7 @@ class DocumentFiles(Placeless):
         lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
         self._lock = PlanLock([file.parent], lock)
         self._name = plan_name(file)
+        self._notes_beside = partial(read_notes, file, repo=repo)
         self._last: tuple[str, Parsed] | None = None
 
     @property
@@ -119,8 +122,8 @@ class DocumentFiles(Placeless):
         return Reading(plan=plan, marks=parsed.marks, digests={self._path: found}, problems=sort_problems(problems))
 
     def text(self, step: Step) -> str:
-        """The step's part of the document, for the prompt."""
-        return self._parse(self._load()).texts.get(step.id, "")
+        """The step's part of the document and the notes beside it, for the prompt."""
+        return self._parse(self._load()).texts.get(step.id, "") + self._notes_beside()
 
     def marks(self, step: Step) -> Marks:
         """The marks the step has in the document now; InvalidInput if they cannot be read."""

@@ -28,6 +28,7 @@ from drumline.planfiles.implement_sections import Sections, read_sections
 from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
 from drumline.planfiles.markdown import Bucket, read_body
 from drumline.planfiles.outline import read_outline
+from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.runstate import BRANCH, FEATURE, SPEC, STATE, find_foreign, is_spec, write_state
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, escape_glob, read_bytes
@@ -60,12 +61,10 @@ class _Texts(Mapping[StepId, str]):
     def __init__(self, text: str, document: _Document) -> None:
         self._text = text
         self._spans = {p.step.id: (p.section.start, p.section.end) for p in reversed(document.parts)}
-        first = document.sections.sections[0]
-        self._head = (first.start, document.parts[0].section.start if document.parts else first.start)
 
     def __getitem__(self, step: StepId) -> str:
         begin, end = self._spans[step]
-        return NEWLINE.sub("\n", self._text[slice(*self._head)] + self._text[begin:end])
+        return NEWLINE.sub("\n", self._text[begin:end])
 
     def __iter__(self) -> Iterator[StepId]:
         return iter(self._spans)
@@ -109,6 +108,7 @@ class ImplementDialect:
             final=list_final(final),
             not_run=list_not_run(final),
             title=_title(document.sections.title),
+            preamble=read_preamble(text, until=min((part.section.start for part in document.parts), default=None)),
             ticket=_ticket(document.sections, path),
             silent=frozenset(part.step.id for part in document.parts if _is_silent(part, path)),
         )

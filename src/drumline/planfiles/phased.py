@@ -33,6 +33,7 @@ from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, read_body
+from drumline.planfiles.notes import NOTES, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import put_document
 from drumline.planfiles.preamble import read_preamble
@@ -41,8 +42,7 @@ from drumline.planfiles.stepfile import Fields, Form, StepFile, neutral_digest, 
 from drumline.ports.planfiles import Correction
 from drumline.record import replace
 
-STEPS, HANDOFFS, NOTES, PLAN = "steps", "handoffs", "NOTES.md", "plan.md"
-MAX_NOTES = 8_000
+STEPS, HANDOFFS, PLAN = "steps", "handoffs", "plan.md"
 RESULTS = ("complete", "partial", "blocked")
 _NAME = re.compile(r"([0-9]+(?:h[0-9]*)?|R[0-9]+[a-z]?)(?:[-_. ][^/]*)?\.md")
 _NUMBER = re.compile(r"([0-9]{1,18})(.*)", re.DOTALL)
@@ -148,12 +148,7 @@ class PhasedLayout:
 
     def supplement(self, beside: Beside) -> str:
         """The plan's notes, the newest if they are long."""
-        notes = NEWLINE.sub("\n", beside(NOTES) or "").removeprefix(BOM).strip()
-        if not notes:
-            return ""
-        cut = len(notes) - MAX_NOTES
-        left_out = f"(the first {cut} characters of {NOTES} are left out here)\n\n" if cut > 0 else ""
-        return f"\n\n# Notes of the plan ({NOTES})\n\n{left_out}{notes[-MAX_NOTES:]}\n"
+        return tell_notes(beside(NOTES))
 
     def corrective(self, correction: Correction, helps: Step, newline: str) -> tuple[str, str]:
         """A step file of this format, named so that it sorts right behind the step it helps."""

@@ -1,4 +1,4 @@
-"""What a plan says about itself as a whole, for the prompts of its steps: cut by sections, never within a sentence.
+"""What a plan says about itself as a whole, for the prompts of its steps: cut by sections and paragraphs.
 
 The rule: what is left out is named, so that an agent can look it up.
 """
@@ -27,6 +27,8 @@ _FIRST = re.compile(
     r"|out of scope|non-?goals|not doing|not done|won'?t do|scope|principles|conventions)\b",
     re.IGNORECASE,
 )
+_BLANK = re.compile(r"(?:\r?\n[ \t]*){2,}")
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
 class _Part(Record):
@@ -74,12 +76,25 @@ def _without_rows(section: str) -> str:
 
 def _choose(parts: list[_Part]) -> str:
     """The parts that fit, in the order of the document, and the names of the others."""
-    left, chosen = BUDGET, set[int]()
+    left, chosen = BUDGET, dict[int, str]()
     for number, part in sorted(enumerate(parts), key=lambda pair: pair[1].rank):
-        if len(part.text) <= left:
-            chosen.add(number)
-            left -= len(part.text)
-    told = [part.text for number, part in enumerate(parts) if number in chosen]
-    missing = [part.words for number, part in enumerate(parts) if number not in chosen]
+        chosen[number] = part.text if len(part.text) <= left else _cut(part.text, left)
+        left -= len(chosen[number])
+    told = [chosen[number] for number in range(len(parts)) if chosen[number]]
+    missing = [
+        f"the rest of {part.words}" if chosen[number] else part.words
+        for number, part in enumerate(parts)
+        if chosen[number] != part.text
+    ]
     told += [f"(Left out here for their length: {'; '.join(missing)}.)"] if missing else []
     return NEWLINE.sub("\n", "\n\n".join(told))
+
+
+def _cut(text: str, most: int) -> str:
+    """The first paragraphs that fit, without a heading that nothing follows and without half a code block."""
+    ends = [found.start() for found in _BLANK.finditer(text) if found.start() <= most]
+    for end in reversed(ends):
+        kept = text[:end]
+        if not kept.rpartition("\n")[2].startswith("#") and len(_FENCE.findall(kept)) % 2 == 0:
+            return kept
+    return ""

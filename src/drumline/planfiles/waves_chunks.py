@@ -11,6 +11,7 @@ from drumline.core.plan import Check, Marks, Problem, Severity, Step
 from drumline.core.validation import normal_path
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.jsonfile import JsonFile, Place, encodable
+from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.source import digest
 from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, TIERS, FieldRule
 from drumline.record import Record
@@ -56,6 +57,7 @@ class _Reader:
             texts=texts,
             problems=tuple(self._problems),
             title=" ".join(title.split()),
+            preamble=_tell_plan(value),
         )
 
     def _chunks(self, waves: object) -> Iterator[_Chunk]:
@@ -155,7 +157,7 @@ def _front(wave: Sequence[_Chunk], before: tuple[StepId, ...]) -> tuple[StepId, 
 
 @dataclass(frozen=True, slots=True)
 class _Texts(Mapping[StepId, str]):
-    """What a chunk's prompt shows: its scope, its tests, the files it owns and the whole plan. Made when asked for."""
+    """What a chunk's prompt shows of it: its scope, its tests and the files it owns. Made when asked for."""
 
     plan: Mapping[str, object]
     chunks: Mapping[StepId, _Chunk] = field(default_factory=dict)
@@ -169,8 +171,6 @@ class _Texts(Mapping[StepId, str]):
             f"## Files\n\n{files}" if files else "",
             f"## Checks\n\n{checks}" if checks else "",
             f"## Tests\n\n{_tests(self.plan, value)}" if _tests(self.plan, value) else "",
-            f"## Description\n\n{_text(self.plan, 'description')}" if _text(self.plan, "description") else "",
-            f"## Plan\n\n{_text(self.plan, 'plan')}" if _text(self.plan, "plan") else "",
         ]
         return encodable("\n\n".join(part for part in parts if part) + "\n")
 
@@ -179,6 +179,12 @@ class _Texts(Mapping[StepId, str]):
 
     def __len__(self) -> int:
         return len(self.chunks)
+
+
+def _tell_plan(plan: Mapping[str, object]) -> str:
+    """What the file says of the plan as a whole, as far as the budget of prompts goes."""
+    said = [f"## {key.capitalize()}\n\n{_text(plan, key)}\n" for key in ("description", "plan") if _text(plan, key)]
+    return read_preamble(encodable("\n".join(said)))
 
 
 def _tests(plan: Mapping[str, object], chunk: Mapping[str, object]) -> str:
