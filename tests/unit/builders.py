@@ -209,7 +209,7 @@ def empty(kind: type[ev.Event]) -> ev.Event:
 
 def begun_attempt(*, node: str, visit: int, **more: object) -> ev.AttemptStarted:
     """An agent is asked in a visit."""
-    return ev.AttemptStarted(node=node, visit=visit, **{"attempt": 1, "relayed": True, **more})  # type: ignore[arg-type]
+    return ev.AttemptStarted(node=node, visit=visit, **{"attempt": 1, "by_visit": True, **more})  # type: ignore[arg-type]
 
 
 def waiting_attempt(*, node: str, visit: int, **more: object) -> ev.AttemptEnded:

@@ -134,8 +134,8 @@ def seen(history: History, *, live: bool = True, after: float = 100.0, answers: 
 
 def walk_of(snapshot: Snapshot) -> Walk:
     """The walk that is the run."""
-    assert snapshot.sole is not None
-    return snapshot.sole
+    assert snapshot.flow_walk is not None
+    return snapshot.flow_walk
 
 
 def tell(*events: ev.Event, cancelled: bool = False) -> list[Line]:

@@ -89,6 +89,14 @@ def test_an_attempt_in_a_flow_is_read_from_a_journal_that_had_events_of_its_own_
     assert fold_step(StepState(), [asked, suspended]) == StepState()  # the step's own attempt is told beside it
 
 
+def test_a_field_is_read_under_the_name_that_an_earlier_journal_has_for_it() -> None:
+    asked = begun_attempt(node="work", visit=2, agent="bob")
+    former = encode(asked).replace('"by_visit"', '"relayed"')
+
+    assert former != encode(asked)
+    assert decode("AttemptStarted", VERSION, former) == asked
+
+
 def test_an_event_says_only_what_is_not_usual() -> None:
     assert json.loads(encode(ev.NodeEnded(node=NodeId("a"), visit=1))) == {"node": "a", "visit": 1}
 

@@ -48,7 +48,7 @@ def test_an_illegal_event_is_refused_and_changes_nothing_further() -> None:
 @pytest.mark.parametrize("ends", [True, False])
 def test_who_only_reads_leaves_the_step_as_far_as_it_was(before: list[ev.Event], phase: Phase, ends: bool) -> None:
     number = len(before) // 2 + 1
-    reading = ev.AttemptStarted(node="orient", attempt=number, tree=TREE, relayed=True, reads=True)
+    reading = ev.AttemptStarted(node="orient", attempt=number, tree=TREE, by_visit=True, reads=True)
     read = ev.AttemptEnded(node="orient", attempt=number, tree=TREE)
 
     state = fold(*before, reading, read if ends else LOST)

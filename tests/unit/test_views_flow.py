@@ -508,7 +508,7 @@ def test_logs_of_a_step_belong_to_the_visits_in_which_its_attempts_and_checks_we
     events: list[ev.Event] = [
         NodeStarted(node=NodeId("workspace"), visit=1),
         ev.WorkspaceAssigned(path="p", base=Commit("c")),
-        begun_attempt(node="work", visit=2, attempt=3, relayed=False),
+        begun_attempt(node="work", visit=2, attempt=3, by_visit=False),
         NodeStarted(node=test.node, visit=1),
         ev.CheckStarted(check=0, command="true", tree=tree),
     ]

@@ -48,7 +48,7 @@ def asked(*, live: bool = False) -> Snapshot:
     return seen(history_of(*BEGUN, first, *again, second, flows={"main": MAIN}, said=said), live=live)
 
 
-def resting(*, live: bool = False, after: float = 100.0) -> Snapshot:
+def waiting(*, live: bool = False, after: float = 100.0) -> Snapshot:
     """An agent waits for its quota."""
     out = waiting_attempt(node=WORK, visit=1, failure="quota", message="quota: none\nleft", until=DUE)
     said = [] if live else [ev.RunParked(gates=(), until=DUE)]
@@ -69,10 +69,10 @@ def test_an_agent_that_asks_is_parked_at_its_gate_and_nothing_is_due() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "name", "sentence"),
     [
-        (resting(), "work", "work is parked: goes on in 1h 05m: quota: none left"),
-        (resting(after=5_000), "work", "work is parked: can go on now: quota: none left"),
-        (resting(), "", "run r1 is parked: work goes on in 1h 05m: quota: none left"),
-        (resting(live=True), "", "run r1 is running: work goes on in 1h 05m: quota: none left"),
+        (waiting(), "work", "work is parked: goes on in 1h 05m: quota: none left"),
+        (waiting(after=5_000), "work", "work is parked: can go on now: quota: none left"),
+        (waiting(), "", "run r1 is parked: work goes on in 1h 05m: quota: none left"),
+        (waiting(live=True), "", "run r1 is running: work goes on in 1h 05m: quota: none left"),
     ],
 )
 def test_why_says_until_when_an_agent_waits(snapshot: Snapshot, name: str, sentence: str) -> None:
@@ -80,30 +80,30 @@ def test_why_says_until_when_an_agent_waits(snapshot: Snapshot, name: str, sente
 
 
 def test_status_has_what_waits_for_a_time() -> None:
-    data = status_json(resting())
+    data = status_json(waiting())
 
-    assert data["resting"] == [{"visit": "work", "until": DUE, "reason": "quota: none\nleft"}]
+    assert data["timers"] == [{"visit": "work", "until": DUE, "reason": "quota: none\nleft"}]
     assert data["parked_until"] == DUE
-    assert summary_lines(summary(resting()))[0] == "run r1 parked: work goes on in 1h 05m: quota: none left"
+    assert summary_lines(summary(waiting()))[0] == "run r1 parked: work goes on in 1h 05m: quota: none left"
 
 
 @pytest.mark.parametrize(("after", "hint"), [(100.0, "drumline retry work --resume"), (5_000.0, "drumline resume r1")])
 def test_before_its_time_only_a_retry_leads_on(after: float, hint: str) -> None:
-    snapshot = resting(after=after)
+    snapshot = waiting(after=after)
 
     assert [why(snapshot, name).hint for name in ("", "work")] == [hint, hint]
     assert summary_lines(summary(snapshot))[-2:] == [f"  {hint}", "  drumline logs --run r1"]
 
 
 def test_a_visit_that_rests_can_be_retried_and_no_other() -> None:
-    assert check_rest_of(resting(), "work") == "work"
+    assert check_rest_of(waiting(), "work") == "work"
 
     with pytest.raises(InvalidInput, match=r"work is parked: gate work#1\.2 asks: Which else") as refused:
         check_rest_of(asked(), "work")
     assert refused.value.hint == "drumline answer 'work#1.2' TEXT --resume"
 
 
-@pytest.mark.parametrize("before", [asked, resting])
+@pytest.mark.parametrize("before", [asked, waiting])
 def test_nothing_is_asked_or_waited_for_after_the_end(before: Callable[[], Snapshot]) -> None:
     snapshot = before()
     over = ev.RunEnded(state=RunEnd.CANCELLED)
@@ -123,13 +123,13 @@ def test_a_question_of_the_first_visit_is_no_empty_board() -> None:
 
 
 def test_the_board_shows_what_waits_for_a_time() -> None:
-    lines = join(board_segments(resting(live=True), width=80, height=24, tick=0))
+    lines = join(board_segments(waiting(live=True), width=80, height=24, tick=0))
 
     assert "? work goes on in 1h 05m: quota: none left" in lines
 
 
 def test_the_log_of_a_visit_that_waits_says_for_what() -> None:
-    told = [head_lines(walk_of(look), walk_of(look).traces[Key("", WORK, 1)], None) for look in (asked(), resting())]
+    told = [head_lines(walk_of(look), walk_of(look).traces[Key("", WORK, 1)], None) for look in (asked(), waiting())]
 
     assert told == [["work#1: waits for an answer"], ["work#1: waits for quota: none left"]]
 

@@ -132,7 +132,7 @@ def test_an_agent_that_says_it_failed_is_given_a_fix() -> None:
 
 
 def test_who_only_reads_and_gives_no_usable_answer_costs_no_fix() -> None:
-    reading = ev.AttemptStarted(node="analyse", attempt=1, tree=TREE, relayed=True, reads=True)
+    reading = ev.AttemptStarted(node="analyse", attempt=1, tree=TREE, by_visit=True, reads=True)
     void = ev.AttemptEnded(node="analyse", attempt=1, tree=TREE, failure="validation", message="not JSON")
 
     lines = tell_step([*prepared(), reading, void, *attempted(2), *checked(exit_code=1), attempt(3)])

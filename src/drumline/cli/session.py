@@ -188,7 +188,7 @@ class Session:
     def _conclude(self) -> None:
         """Say what the run leaves its user with; of a flow, stdout has what its end put out and nothing else."""
         snapshot = self.look()
-        if snapshot.sole is not None and (text := warn_of_end(snapshot.sole)):
+        if snapshot.flow_walk is not None and (text := warn_of_end(snapshot.flow_walk)):
             self._warn(text)
         chosen = snapshot.run.begun.selection
         single = chosen[0] if chosen is not None and len(chosen) == 1 else None
@@ -199,7 +199,7 @@ class Session:
             print_json(status_json(snapshot))
         elif single is not None:
             print_lines(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
-        elif snapshot.sole is None:
+        elif snapshot.flow_walk is None:
             print_lines(summary_lines(summary(snapshot)))
         else:
             for line in summary_lines(summary(snapshot)):

@@ -32,12 +32,14 @@ FLOW_KINDS = _kinds(flow_events)
 _KNOWN = {**KINDS, **FLOW_KINDS}
 _FORMER: Mapping[str, tuple[type[Event], Mapping[str, object]]] = MappingProxyType(
     {
-        "AgentAsked": (stepevents.AttemptStarted, {"attempt": 0, "relayed": True}),
+        "AgentAsked": (stepevents.AttemptStarted, {"attempt": 0, "by_visit": True}),
         "SessionNamed": (stepevents.SessionOpened, {}),
         "NodeSuspended": (stepevents.AttemptEnded, {"attempt": 0, "waits": True}),
     }
 )
 """Events of flows in earlier journals, with what stands for them now."""
+_RENAMED = MappingProxyType({"AttemptStarted": {"relayed": "by_visit"}})
+"""Fields that have another name in earlier journals."""
 
 
 def encode(event: Event) -> str:
@@ -57,6 +59,8 @@ def decode(kind: str, version: int, body: str) -> Event:
     try:
         return _decoder(kind)(body)
     except ValidationError as error:
+        if kind in _RENAMED and any(f'"{name}"' in body for name in _RENAMED[kind]):
+            return _rename(kind, body)
         raise _unknown_fields(kind, error) from error
     except DecodeError as error:
         raise ValueError(str(error)) from error
@@ -71,6 +75,12 @@ def _upgrade(kind: str, body: str) -> Event:
         raise _unknown_fields(kind, error) from error
     except DecodeError as error:
         raise ValueError(str(error)) from error
+
+
+def _rename(kind: str, body: str) -> Event:
+    """An event whose fields have the names of an earlier journal."""
+    names, raw = _RENAMED[kind], Decoder(dict[str, Any]).decode(body)
+    return from_plain(_KNOWN[kind], {names.get(name, name): value for name, value in raw.items()})
 
 
 def decode_all(entries: Sequence[tuple[str, int, str]]) -> list[Event]:

@@ -74,9 +74,9 @@ class AttemptStarted(Event):
 
     It is made in a visit of a node. `agent` is empty where it is the run's own, or the one that the node names.
     `session` is the one it goes on with, `new_session` the id chosen for a new one, `budget` the dollars it was given.
-    With `relayed` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what is
-    wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
-    One that `revises` work as a person asks has fresh budgets.
+    With `by_visit` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what
+    is wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays
+    so. One that `revises` work as a person asks has fresh budgets.
     With `doubts` the complaint is that the agent's word and the checks disagree, with `oversteps` that the work changes
     files of others, with `reviewed` what a review found, with `supersedes` that it breaks checks of steps that it
     needs: none of these uses up a fix.
@@ -92,7 +92,7 @@ class AttemptStarted(Event):
     session: str = ""
     new_session: str = ""
     budget: float | None = None
-    relayed: bool = False
+    by_visit: bool = False
     complaint: str = ""
     scope: str = ""
     visit: int = 0

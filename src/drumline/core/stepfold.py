@@ -130,7 +130,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         _spend(state, event.complaint)
     if event.revises:
         _refresh(state)
-    if not event.relayed:
+    if not event.by_visit:
         state.begin(event.agent)
     state.asked = event
     state.reached = max(state.reached, event.attempt)
@@ -189,7 +189,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.strayed, state.sharing = event.strayed, event.sharing
     state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
-    if state.asked is not None and state.asked.relayed:
+    if state.asked is not None and state.asked.by_visit:
         return
     state.timeouts += goes_on(state.failure)
     state.conclude(
@@ -207,7 +207,7 @@ def _charge(state: StepState, usage: Mapping[str, float], seconds: float) -> Non
     """Add what one attempt has used to the sums."""
     state.metered = None
     state.seconds += seconds
-    if state.asked is not None and state.asked.relayed:
+    if state.asked is not None and state.asked.by_visit:
         return
     state.usage = add_up((state.usage, usage))
     state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(usage)))

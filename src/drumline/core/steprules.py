@@ -82,8 +82,8 @@ def work_on(orders: Orders, state: StepState, run: RunState, *, begun: bool, nod
 
 
 def _work_on(orders: Orders, state: StepState, run: RunState, *, begun: bool) -> Command | None:
-    relayed = state.asked is not None and state.asked.relayed
-    last = state.last if state.phase is Phase.WORKED and not relayed else None
+    by_visit = state.asked is not None and state.asked.by_visit
+    last = state.last if state.phase is Phase.WORKED and not by_visit else None
     if last is not None and last.failure:
         return _after_failure(orders, state, run, last)
     if last is not None and last.question:

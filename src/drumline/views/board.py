@@ -64,18 +64,18 @@ def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int, fo
 
 def _draw_rows(snapshot: Snapshot, wide: int, high: int, *, tick: int, focus: Focus) -> list[Row]:
     states = {step.id: step_state(snapshot, step.id) for step in snapshot.run.selected()}
-    sole = snapshot.sole
-    last = ending_rows(sole, wide)[: high - _FRAME] if sole is not None else _notices(snapshot, wide)
+    flow_walk = snapshot.flow_walk
+    last = ending_rows(flow_walk, wide)[: high - _FRAME] if flow_walk is not None else _notices(snapshot, wide)
     room = high - _FRAME - len(last)
     asked = gate_rows(snapshot, wide, room=max(2, room // 2))[: max(0, room)]
     room -= len(asked)
     return [
         *_header(snapshot, wide),
-        _bar(states, wide) if sole is None else path_row(sole, wide),
+        _bar(states, wide) if flow_walk is None else path_row(flow_walk, wide),
         *(
             _step_rows(snapshot, states, wide, room=room, tick=tick, focus=focus)
-            if sole is None
-            else place_rows(sole, wide, room=room, tick=tick)
+            if flow_walk is None
+            else place_rows(flow_walk, wide, room=room, tick=tick)
         ),
         *asked,
         *last,
@@ -111,8 +111,8 @@ def _bar(states: Mapping[StepId, StepStanding], wide: int) -> Row:
 def _footer(snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int) -> Row:
     cost = describe_cost(sum_run(snapshot))
     costs = [cost] if cost else []
-    if snapshot.sole is not None:
-        return [(cut(" · ".join([*count_words(snapshot.sole), *costs, next_words(snapshot.sole)]), wide), "dim")]
+    if (walk := snapshot.flow_walk) is not None:
+        return [(cut(" · ".join([*count_words(walk), *costs, next_words(walk)]), wide), "dim")]
     counts = Counter(states.values())
     branch = flatten(snapshot.run.begun.branch)
     there = [state for state in reversed(StepStanding) if counts[state]]

@@ -257,7 +257,7 @@ def _without_quota(snapshot: Snapshot, step: StepId, found: Obstacle) -> Cause:
 def find_waiting(snapshot: Snapshot) -> str | None:
     """The step or visit whose quota resets first, if the run is parked for that and it has not reset yet."""
     run = snapshot.run
-    timers = list_timers(snapshot.sole) if snapshot.sole is not None else []
+    timers = list_timers(snapshot.flow_walk) if snapshot.flow_walk is not None else []
     if timers:
         return visit_name(timers[0].key) if timers[0].until > snapshot.now else None
     if run.parked_until is None or run.parked_until <= snapshot.now or not run.deferred:
@@ -293,8 +293,8 @@ def _idle(snapshot: Snapshot) -> Cause:
             return Cause(kind=BLOCKER, text=f"the run is parked: {run.parked_for}", hint="drumline resume")
         case RunStanding.PARKED:
             first = next(iter(run.unanswered.values()), None)
-            resting = find_waiting(snapshot)
-            onward = retry_command(resting) if resting else "drumline resume"
+            waiting = find_waiting(snapshot)
+            onward = retry_command(waiting) if waiting else "drumline resume"
             hint = answer_command(first.opened, driven=False) if first else onward
             return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)
         case (RunStanding.DONE | RunStanding.FAILED | RunStanding.BLOCKED | RunStanding.CANCELLED) as state:

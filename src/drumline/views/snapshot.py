@@ -126,6 +126,6 @@ class Snapshot(RunSnapshot):
         force_setattr(self, "horizon", Horizon(self.run))
 
     @property
-    def sole(self) -> Walk | None:
+    def flow_walk(self) -> Walk | None:
         """The walk that is the whole run, if it is the run of a flow."""
         return self.walks.get(FLOW)

@@ -65,7 +65,7 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
             for p in snapshot.problems
         ],
     }
-    return data if snapshot.sole is None else data | walk_json(snapshot.sole)
+    return data if snapshot.flow_walk is None else data | walk_json(snapshot.flow_walk)
 
 
 def walk_json(walk: Walk) -> dict[str, object]:
@@ -82,7 +82,7 @@ def walk_json(walk: Walk) -> dict[str, object]:
             {"visit": found.name, "done": found.done, "running": found.running, "total": found.total}
             for found in list_maps(walk)
         ],
-        "resting": [
+        "timers": [
             {"visit": visit_name(timer.key), "until": timer.until, "reason": timer.reason or None}
             for timer in list_timers(walk)
         ],
@@ -128,7 +128,7 @@ def _parked_for(snapshot: Snapshot) -> str:
     if run.parked_for:
         return run.parked_for
     waits = [f"waiting for an answer to {name_some(run.unanswered)}"] if run.unanswered else []
-    timers = list_timers(snapshot.sole)[:1] if snapshot.sole else []
+    timers = list_timers(snapshot.flow_walk)[:1] if snapshot.flow_walk else []
     if timers:
         waits.append(tell_timer(timers[0], snapshot.now))
     elif run.parked_until is not None:

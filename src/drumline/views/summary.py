@@ -145,7 +145,7 @@ def summary(snapshot: Snapshot) -> Summary:
         agents=sum_agents(snapshot),
         branch=run.begun.branch,
         next=_next(snapshot, anything_landed=bool(landed)),
-        walked=measure(snapshot.sole) if snapshot.sole is not None else None,
+        walked=measure(snapshot.flow_walk) if snapshot.flow_walk is not None else None,
         cause=run.ended.step if run.ended is not None else NO_STEP,
         run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in list_begun(run)),
         learned=describe_learned(run),
@@ -191,7 +191,7 @@ def _walk_lines(found: Summary, walked: Walked) -> list[str]:
 
 def output_lines(snapshot: Snapshot) -> list[str]:
     """What the end of a flow put out."""
-    end = snapshot.sole.end if snapshot.sole is not None else None
+    end = snapshot.flow_walk.end if snapshot.flow_walk is not None else None
     return end.output.removesuffix("\n").split("\n") if end is not None and end.output else []
 
 
@@ -285,7 +285,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     branch = snapshot.run.begun.branch
     state = run_state(snapshot)
     onward = list(_onward(snapshot, state))
-    if snapshot.sole is not None:
+    if snapshot.flow_walk is not None:
         answers = state is RunStanding.PARKED and snapshot.run.open_gates
         return tuple(
             onward if answers or state is RunStanding.RUNNING else [*onward, f"drumline logs --run {snapshot.run.id}"]
@@ -306,22 +306,22 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
 
 def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
     """The commands that let the run go on, or that say more about what it came to."""
-    run, sole = snapshot.run, snapshot.sole
+    run, flow_walk = snapshot.run, snapshot.flow_walk
     match state:
         case RunStanding.PARKED if run.open_gates and not run.parked_for:
-            most = 1 if sole is None else 3
+            most = 1 if flow_walk is None else 3
             yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:most])
-        case RunStanding.PARKED if resting := find_waiting(snapshot):
-            yield retry_command(resting)
+        case RunStanding.PARKED if waiting := find_waiting(snapshot):
+            yield retry_command(waiting)
         case RunStanding.PARKED | RunStanding.INTERRUPTED | RunStanding.CANCELLED:
             yield f"drumline resume {run.id}"
         case RunStanding.FAILED if find_stop(run):
             yield f"drumline resume {run.id}"
-        case RunStanding.RUNNING if sole is not None:
+        case RunStanding.RUNNING if flow_walk is not None:
             yield f"drumline attach {run.id}"
-        case RunStanding.BLOCKED if sole is not None and sole.end is None:
+        case RunStanding.BLOCKED if flow_walk is not None and flow_walk.end is None:
             yield resume_after_login(run)
-        case _ if sole is not None:
+        case _ if flow_walk is not None:
             yield from filter(None, [begin_after_login(run)])
         case RunStanding.BLOCKED | RunStanding.FAILED:
             stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]

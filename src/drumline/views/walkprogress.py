@@ -83,7 +83,7 @@ def _node_blocked(scene: WalkScene, event: fev.NodeBlocked) -> Told:
 
 def _attempt_started(scene: WalkScene, event: AttemptStarted) -> Told | None:
     """Only what is not usual is worth a line."""
-    if not event.relayed:
+    if not event.by_visit:
         return None
     name = visit_name(_key(event))
     words = [f"{flatten(event.agent)} takes over at {name}"] if event.agent else []

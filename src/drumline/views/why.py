@@ -38,10 +38,10 @@ _LONGEST_CHAIN = 6
 
 def why(snapshot: Snapshot, name: str = "") -> Why:
     """Why a step, a place of a walk or, without a name, the run is as it is; InvalidInput if there is no such thing."""
-    sole = snapshot.sole
+    flow_walk = snapshot.flow_walk
     step, place = split_place(snapshot.run, name) or (None, "")
-    if not name or (sole is not None and not place):
-        return explain_walk(sole, run_reason(snapshot)) if sole is not None else _explain_run(snapshot)
+    if not name or (flow_walk is not None and not place):
+        return explain_walk(flow_walk, run_reason(snapshot)) if flow_walk is not None else _explain_run(snapshot)
     if step is None:
         known = name_some(snapshot.run.plan.by_id)
         meant = did_you_mean(name, snapshot.run.plan.by_id)
@@ -49,7 +49,8 @@ def why(snapshot: Snapshot, name: str = "") -> Why:
     if not place:
         return _explain_step(snapshot, snapshot.run.define(step))
     found = explain_place(_walk_of(snapshot, step), place)
-    return replace(found, step=step) if sole is not None else replace(found, name=f"{step}/{found.name}", step=step)
+    name = found.name if flow_walk is not None else f"{step}/{found.name}"
+    return replace(found, name=name, step=step)
 
 
 def _walk_of(snapshot: Snapshot, step: StepId) -> Walk:

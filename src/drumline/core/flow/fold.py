@@ -97,7 +97,7 @@ def _give_back(state: FlowState, event: Visited) -> None:
 
 
 def _attempt_started(state: FlowState, event: AttemptStarted) -> None:
-    if not event.relayed or not event.visit:  # the step decides about it
+    if not event.by_visit or not event.visit:  # the step decides about it
         return
     key = _find_key(event)
     state.check_due(key)

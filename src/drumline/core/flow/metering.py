@@ -42,7 +42,7 @@ class FlowMeter:
         match event:
             case ev.FlowStarted():
                 self._calls.add(event.scope)
-            case AttemptStarted() if event.relayed and event.visit:
+            case AttemptStarted() if event.by_visit and event.visit:
                 self._asked.add(_key(event))
             case ev.NodeUsed():
                 self._metered[_key(event)] = event.usage

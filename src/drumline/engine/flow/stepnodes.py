@@ -157,8 +157,8 @@ class StepNodes:
 
     def note_recorded(self, events: Sequence[ev.Event]) -> None:
         """Let the next one act once the end of an attempt is in the journal."""
-        if any(isinstance(event, ev.AttemptEnded) for event in events) and self._relaying:
-            self._relaying = False
+        if any(isinstance(event, ev.AttemptEnded) for event in events) and self._ends_unrecorded:
+            self._ends_unrecorded = False
             self._turn.release()
 
     # --- what a check that is not the step's own sees of the workspace ------------------------------------------
@@ -213,10 +213,10 @@ class StepNodes:
     def count_lost(self, events: Sequence[ev.Event]) -> Note:
         """These events, and what the run records if one of them ends an attempt before its time."""
         working = any(isinstance(event, ev.WorkLost) and event.what == Phase.WORKING.value for event in events)
-        relayed = self.state.asked is not None and self.state.asked.relayed
+        by_visit = self.state.asked is not None and self.state.asked.by_visit
         moved = tell_moved(self._step, self.state, events)
         fold_step(self.state, events)
-        if not working or relayed:
+        if not working or by_visit:
             return Note(step=list(events), run=moved)
         agent = self.state.agent
         return Note(step=list(events), run=[*count_usage(self._step, agent, self.state.spent[agent])])
@@ -387,12 +387,12 @@ class StepNodes:
         except BaseException:
             self._turn.release()
             raise
-        self._relaying = any(isinstance(event, ev.AttemptEnded) for event in outcome.effects)
-        if not self._relaying:
+        self._ends_unrecorded = any(isinstance(event, ev.AttemptEnded) for event in outcome.effects)
+        if not self._ends_unrecorded:
             self._turn.release()
         return outcome
 
-    _relaying = False
+    _ends_unrecorded = False
 
 
 def _end(leaves: cmd.Command | Verdict | None) -> Outcome | None:

@@ -146,7 +146,7 @@ class _AgentVisit:
             session=terms.session,
             new_session="" if terms.session else str(uuid4()),
             budget=visit.budget,
-            relayed=True,
+            by_visit=True,
             scope=key.scope,
             visit=key.visit,
             reads=self.node.read_only,

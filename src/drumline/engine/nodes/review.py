@@ -121,7 +121,7 @@ def settle_findings(node: SettleNode, visit: Visit, state: StepState) -> Outcome
 
 def name_reader(node: AgentNode, work: StepWork, state: StepState) -> Reviewer:
     """Who answered a visit: the agent that the node names, or the one that took over from it."""
-    took_over = state.asked.agent if state.asked and state.asked.relayed else ""
+    took_over = state.asked.agent if state.asked and state.asked.by_visit else ""
     if took_over:
         return Reviewer(name=took_over, tier="", chosen="it took over")
     if node.agent == REVIEWER:
