@@ -20,7 +20,10 @@ from drumline.views.why import why
 
 
 class StepReport(Record):
-    """What came of one step in one run."""
+    """What came of one step in one run; `files` of a step that is not done are its progress so far.
+
+    `claimed` of its `claims` hold by the word of its agent; `mark` is the last status that the run gave its file.
+    """
 
     run: RunId
     step: StepId
@@ -30,12 +33,15 @@ class StepReport(Record):
     files: tuple[str, ...]
     checks_passed: int
     checks_total: int
+    claimed: int
+    claims: int
     manual: tuple[str, ...]
     attempts: int
     usage: Mapping[str, float]
     commit: Commit | None
     reason: str
     hint: str
+    mark: str = ""
     gate: GateId | None = None
 
 
@@ -45,6 +51,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
     definition = snapshot.run.plan.by_id[step]
     finished = snapshot.run.finished.get(step)
     passed, total = checks(snapshot, definition)
+    written = snapshot.run.mirrored.get(step)
     return StepReport(
         run=snapshot.run.id,
         step=step,
@@ -54,12 +61,15 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         files=finished.files if finished else (),
         checks_passed=passed,
         checks_total=total,
+        claimed=finished.claimed if finished else 0,
+        claims=len(definition.qa),
         manual=definition.manual,
         attempts=attempts(snapshot, step),
         usage=sum_step(snapshot, step),
         commit=finished.commit if finished else None,
         reason=step_reason(snapshot, step),
         hint=answer.hint,
+        mark=written.marks.status.value if written else "",
         gate=answer.gate,
     )
 
@@ -73,6 +83,8 @@ def report_lines(report: StepReport) -> list[str]:
     if report.commit:
         lines.append(f"  commit    {report.commit[:SHORT_COMMIT]}")
     lines.append(f"  checks    {report.checks_passed}/{report.checks_total} passed")
+    if report.claims:
+        lines.append(f"  qa        {report.claimed}/{report.claims}, says its agent")
     lines.append(f"  attempts  {report.attempts}")
     if report.usage:
         lines.append(f"  used      {describe_usage(report.usage)}")
@@ -96,10 +108,12 @@ def report_json(report: StepReport) -> dict[str, object]:
         "declared": report.proof is not None and report.proof.level is Level.DECLARED,
         "files": list(report.files),
         "checks": {"passed": report.checks_passed, "total": report.checks_total},
+        "qa": {"claimed": report.claimed, "total": report.claims},
         "manual": list(report.manual),
         "attempts": report.attempts,
         "usage": usage_json(report.usage),
         "commit": report.commit,
+        "mark": report.mark or None,
         "reason": report.reason or None,
         "hint": report.hint,
     }
