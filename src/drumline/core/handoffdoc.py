@@ -32,7 +32,7 @@ MOST_QUOTED = 2_000
 """Characters of an agent's words that are quoted."""
 MOST_LINES = 5
 """Lines of a check's output that are shown."""
-COMPLETE, BLOCKED = "complete", "blocked"
+COMPLETE, PARTIAL, BLOCKED = "complete", "partial", "blocked"
 FILED = ("phased",)
 """Formats in which a handoff that says complete is what makes a step satisfied, for other tools, too."""
 
@@ -40,7 +40,6 @@ FILED = ("phased",)
 def write_handoff(run: RunState, orders: Orders, state: StepState, finished: StepFinished) -> str:
     """The whole document: frontmatter, and the eight sections."""
     step = orders.step
-    result = COMPLETE if finished.state is StepEnd.DONE else BLOCKED
     bodies = (
         _summarise(state, finished),
         _list(f"`{path}`" for path in finished.files) if finished.state is StepEnd.DONE else "",
@@ -52,9 +51,17 @@ def write_handoff(run: RunState, orders: Orders, state: StepState, finished: Ste
         _quote(_field(state, DOWNSTREAM)),
     )
     number = json.dumps(int(step.id) if step.id.isdecimal() else step.id)
-    front = f"---\nstep: {number}\ntitle: {json.dumps(step.title, ensure_ascii=False)}\nresult: {result}\n---\n"
+    title = json.dumps(step.title, ensure_ascii=False)
+    front = f"---\nstep: {number}\ntitle: {title}\nresult: {name_result(finished)}\n---\n"
     parts = [f"## {name}\n\n{body or NONE}" for name, body in zip(SECTIONS, bodies, strict=True)]
     return "\n\n".join([front.rstrip(), *parts]) + "\n"
+
+
+def name_result(finished: StepFinished) -> str:
+    """The word for how far a step came: partial if it left work that did not land and that nobody refused."""
+    if finished.state is StepEnd.DONE:
+        return COMPLETE
+    return PARTIAL if finished.files and not finished.rejected else BLOCKED
 
 
 def _summarise(state: StepState, finished: StepFinished) -> str:
@@ -74,8 +81,8 @@ def _list_undone(orders: Orders, finished: StepFinished) -> Iterable[str]:
 def _list_deviations(run: RunState, orders: Orders, state: StepState, finished: StepFinished) -> Iterable[str]:
     if finished.fixes:
         yield f"{count_noun(finished.fixes, 'fix', 'es')} after failing checks"
-    if finished.reviews:
-        yield f"{count_noun(finished.reviews, 'attempt')} at what its review found"
+    mended = [one.finding.title for one in finished.findings if one.settled is Settlement.FIXED]
+    yield from (f"put right after its review: {title}" for title in mended)
     for gate in run.gates.values():
         if gate.opened.step == orders.step.id and gate.answer is not None:
             comment = f": {gate.answer.comment}" if gate.answer.comment else ""

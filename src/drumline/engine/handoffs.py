@@ -40,9 +40,12 @@ def _find_last_words(services: Services, run: RunState, step: StepId) -> str:
     finished = run.finished.get(step)
     if finished is None or finished.state is not StepEnd.DONE:
         return ""
-    said = [entry.event for entry in services.store.read(Stream(run.id, step), kinds=(ev.AttemptEnded.__name__,))]
-    last = next((one for one in reversed(said) if isinstance(one, ev.AttemptEnded) and not one.failure), None)
-    return (last.report.get(DOWNSTREAM) or last.message) if last else ""
+    kinds = (ev.AttemptStarted.__name__, ev.AttemptEnded.__name__)
+    told = [entry.event for entry in services.store.read(Stream(run.id, step), kinds=kinds)]
+    # Who only read has said something about the work, and nothing for the steps behind it.
+    read = {one.attempt for one in told if isinstance(one, ev.AttemptStarted) and one.reads}
+    said = [one for one in told if isinstance(one, ev.AttemptEnded) and not one.failure and one.attempt not in read]
+    return (said[-1].report.get(DOWNSTREAM) or said[-1].message) if said else ""
 
 
 def list_others(run: RunState, step: Step) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ class ProgressReports:
         self._started: dict[StepId, float] = {}
         self._finished: dict[StepId, float] = {}
         self._said: dict[StepId, str] = {}
+        self._reading: set[StepId] = set()
         self._failures: dict[StepId, Failures] = {}
 
     def note(self, recorded: Sequence[Recorded]) -> None:
@@ -80,7 +81,11 @@ class ProgressReports:
                 case ev.StepFinished(step=step, state=state, reason=reason):
                     self._finished[step] = entry.at
                     self._failures_of(step).close(entry.at, reason if state in ("blocked", "failed") else "")
-                case ev.AttemptEnded(message=message):
+                case ev.AttemptStarted(reads=True):
+                    self._reading.add(entry.stream.step)
+                case ev.AttemptStarted():
+                    self._reading.discard(entry.stream.step)
+                case ev.AttemptEnded(message=message) if entry.stream.step not in self._reading:
                     self._said[entry.stream.step] = message
                 case _:
                     pass
