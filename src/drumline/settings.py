@@ -28,6 +28,7 @@ __all__ = [
     "TOOL",
     "Setting",
     "Settings",
+    "first_settings",
     "list_given",
     "resolve",
     "settings_table",
@@ -35,6 +36,8 @@ __all__ = [
 TABLES = ("agents", "models", "mcp", "commands")
 """Tables of the configuration that are no settings; `profiles.py` reads them."""
 HINT = "drumline run --help"
+FIRST = ("agent", "checks", "setup", "provide", "require", "rigor", "review", "autonomy", "budget")
+"""The settings that most repositories need, if any."""
 
 
 class Settings(Record):
@@ -144,6 +147,11 @@ def list_given(flags: Mapping[str, object], environ: Mapping[str, str]) -> froze
 def settings_table() -> list[Setting]:
     """All settings in the order people should read them."""
     return list(TABLE)
+
+
+def first_settings() -> list[Setting]:
+    """The settings that `drumline init` writes; all others are for special cases."""
+    return [_BY_KEY[key] for key in FIRST]
 
 
 _BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in TABLE}

@@ -12,6 +12,7 @@ from tests.acceptance.cli_user import Ran, User, leaving_nothing, make_user, ste
 from tests.acceptance.test_doctor import RESULT, WORKS, put_on_path
 
 CHECK = "for n in $(seq 60); do echo line $n; done; grep -q good step-1.txt || { echo 'Error: it is bad'; exit 4; }"
+CHECKED = "==> check 1 on the work of attempt 1 (check-1-1.log) <=="
 
 
 def use(call: str, tool: str, **given: str) -> dict[str, object]:
@@ -66,11 +67,11 @@ def test_an_agents_work_is_a_transcript_and_a_check_is_cut_to_what_decides(user:
 
     told = user.drumline("logs", "step-1")
     lines = plain(told.out)
-    first = lines[: lines.index("==> check-1-1.log <==")]
+    first = lines[: lines.index(CHECKED)]
 
     assert ran.code == 0, ran.text
     assert [line for line in first if not line.startswith("  ")] == [
-        "==> attempt-1.log <==",
+        "==> attempt 1 at implement#1 (attempt-1.log) <==",
         first[2],
         "T  I look first.",
         "T  Read notes.md  ✗ T",
@@ -82,11 +83,13 @@ def test_an_agents_work_is_a_transcript_and_a_check_is_cut_to_what_decides(user:
     assert "          Then I write." in first
     assert "          nothing here" in first
     assert first[-4:-1] == ["T  edits step-1.txt", "          -bad", "          +good"]
-    failed = lines[lines.index("==> check-1-1.log <==") : lines.index("==> attempt-2.log <==")]
+    failed = lines[lines.index(CHECKED) : lines.index("==> attempt 2 at implement#2 (attempt-2.log) <==")]
     assert "  failed with exit code 4 in T" in failed
     assert "Error: it is bad" in failed
     assert "line 30" not in failed
     assert any("left out; --raw shows them" in line for line in failed)
+    compared = lines[lines.index("==> check 1 without the work (base-2-1.log) <==") :]
+    assert compared[2:3] == ["  fails"]
 
 
 def test_what_was_printed_can_be_had_whole_and_its_end_alone(user: User) -> None:

@@ -18,7 +18,7 @@ from drumline.errors import DrumlineError
 from drumline.flowfiles.library import SHIPPED, open_flow
 from drumline.profiles import TABLES
 from drumline.record import NODEFAULT, FieldInfo, fields
-from drumline.settings import settings_table
+from drumline.settings import Setting, first_settings, settings_table
 from drumline.views.flowgraph import flow_mermaid
 from drumline.views.states import EXIT_CODES
 
@@ -54,10 +54,8 @@ env = {TOKEN = "$TICKETS_TOKEN"}
 
 def settings_page() -> str:
     """Every setting with its variable, flag, default and meaning."""
-    rows = [
-        (f"`{s.key}`", f"`{s.env}`", f"`{s.flag}`" if s.flag else "", f"`{s.default}`" if s.default else "", s.help)
-        for s in settings_table()
-    ]
+    first = first_settings()
+    columns = ("key", "variable", "flag", "default", "meaning")
     legal = [(f"`{s.key}`", s.legal) for s in settings_table()]
     return join(
         "# Settings",
@@ -66,8 +64,11 @@ def settings_page() -> str:
         "overrules your own file for all repositories (`$XDG_CONFIG_HOME/drumline/config.toml`, usually "
         "`~/.config/drumline/config.toml`; without tables), and that overrules the default. Everything "
         "that is wrong in any of them is reported at once, with its place "
-        "(exit code 3). `drumline init` writes a `config.toml` in which every setting is explained.",
-        table(("key", "variable", "flag", "default", "meaning"), rows),
+        "(exit code 3). `drumline init` writes the usual settings into a `config.toml`, with their meanings.",
+        table(columns, [_setting_row(s) for s in first]),
+        "## Advanced",
+        "Most repositories need none of these.",
+        table(columns, [_setting_row(s) for s in settings_table() if s not in first]),
         "`sandbox` and `trust` protect you from a repository, so its file cannot weaken them: of your own file and the "
         "repository's the stricter value counts, `off` is refused there, and only a variable overrules both. See "
         "[what a repository may run](../explanation/trust.md).",
@@ -89,6 +90,10 @@ def settings_page() -> str:
         "the run began with, `--config new` takes it for a parked run, too. What was typed stays. Jobs, `git_timeout` "
         "and the lease belong to the process that drives.",
     )
+
+
+def _setting_row(s: Setting) -> tuple[str, ...]:
+    return f"`{s.key}`", f"`{s.env}`", f"`{s.flag}`" if s.flag else "", f"`{s.default}`" if s.default else "", s.help
 
 
 def events_page() -> str:

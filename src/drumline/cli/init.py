@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import wrap
 
 import click
 
@@ -19,7 +20,7 @@ from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.validation import legal_id
 from drumline.errors import InvalidInput
 from drumline.record import replace
-from drumline.settings import Setting, settings_table
+from drumline.settings import Setting, first_settings
 from drumline.settingvalues import parse_commands, parse_globs, parse_provided
 from drumline.views.cells import flatten
 from drumline.wiring import open_project
@@ -30,7 +31,7 @@ from drumline.wiring import open_project
 @click.option("--accept", is_flag=True, help="Write the commands that are found, by kind, without asking.")
 @json_option
 def command(plan: str, accept: bool, as_json: bool) -> None:
-    """Write .drumline/config.toml, with every setting explained, and propose commands. What is there stays as it is."""
+    """Write .drumline/config.toml, with the usual settings explained, and propose commands. An existing one is kept."""
     project = open_project()
     path = project.repository.top / ".drumline" / "config.toml"
     detected = detect_at_head(project.repository)
@@ -86,13 +87,14 @@ def _begin_plan(here: Path, name: str) -> list[str]:
 
 
 def _write_config(path: Path) -> bool:
-    """Write `.drumline/config.toml` with every setting commented out; False if there is one, which stays as it is."""
+    """Write `.drumline/config.toml` with the usual settings commented out; False if there is one, which is kept."""
     if path.exists():
         return False
     path.parent.mkdir(exist_ok=True)
     lines = ["# Settings of Drumline for this repository. A flag or a DRUMLINE_* variable overrules them.", ""]
-    for row in settings_table():
-        lines += [f"# {row.help}", f"# {row.key} = {_toml(row)}", ""]
+    for row in first_settings():
+        lines += [*(f"# {line}" for line in wrap(row.help, 100)), f"# {row.key} = {_toml(row)}", ""]
+    lines += ["# All others, for special cases: docs/reference/settings.md of Drumline.", ""]
     path.write_text("\n".join(lines), encoding="utf-8")
     return True
 

@@ -19,7 +19,7 @@ from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.paging import page_lines, pager_option
 from drumline.cli.transcripts import Follower, clock, log_lines, read_told
-from drumline.core.events import CheckEnded, Event
+from drumline.core.events import Event
 from drumline.core.flow.state import Key
 from drumline.core.ids import FINAL, FLOW, PREFLIGHT, StepId, Stream
 from drumline.core.recorded import Recorded
@@ -30,6 +30,7 @@ from drumline.record import Record
 from drumline.store.sqlite import SqliteStore
 from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.failures import failure_json, failure_lines, list_failures
+from drumline.views.logtitles import read_titles
 from drumline.views.places import find_visits, split_place
 from drumline.views.snapshot import Trace, Walk
 from drumline.views.transcript import happened_json
@@ -151,10 +152,12 @@ class Shelf(Record):
 
     def show(self, names: Iterable[str], told: Mapping[str, Attempt], wanted: Wanted) -> Iterator[str]:
         """Logs with what is known of them."""
-        checks = {event.log: event for event in self.read(("CheckEnded",)) if isinstance(event, CheckEnded)}
+        titles = read_titles(self.read())
         for name in names:
-            notes = attempt_lines(told[name]) if name in told else ()
-            yield from log_lines(self.folder / name, notes, raw=wanted.raw, check=checks.get(name))
+            notes = attempt_lines(told[name]) if name in told else titles.describe(name)
+            yield from log_lines(
+                self.folder / name, titles.name(name), notes, raw=wanted.raw, check=titles.checks.get(name)
+            )
 
 
 def _show_attempts(shelf: Shelf, wanted: Wanted) -> Iterator[str]:

@@ -15,7 +15,7 @@ import click
 from drumline.core.events import CheckEnded
 from drumline.core.plaintext import strip_controls
 from drumline.isolation.transcripts import HAPPENINGS, name_happenings
-from drumline.views.checklogs import cut_log, describe_check
+from drumline.views.checklogs import cut_log
 from drumline.views.transcript import (
     Happened,
     Shown,
@@ -60,11 +60,12 @@ def style(lines: Iterable[Shown]) -> Iterator[str]:
         yield click.style(line.text, **look) if look else line.text  # type: ignore[arg-type]
 
 
-def log_lines(file: Path, notes: Iterable[str], *, raw: bool, check: CheckEnded | None = None) -> Iterator[str]:
-    """A log under its name, after some notes about it: a transcript, a check cut to what decides, or what is there."""
-    yield click.style(f"==> {file.name} <==", bold=True)
-    about = [*notes, *(describe_check(check) if check is not None else ())]
-    yield from (click.style(f"  {note}", dim=True) for note in about)
+def log_lines(
+    file: Path, title: str, notes: Iterable[str], *, raw: bool, check: CheckEnded | None = None
+) -> Iterator[str]:
+    """A log under its title, after some notes about it: a transcript, a check cut to what decides, or what is there."""
+    yield click.style(f"==> {title} <==", bold=True)
+    yield from (click.style(f"  {note}", dim=True) for note in notes)
     told = [] if raw else read_told(file)
     if is_transcript(told):
         yield from _fold_prompt(file)

@@ -19,7 +19,7 @@ from drumline.views.duration import duration
 from drumline.views.flakes import find_tally, tally_json
 
 _WORDS = {Colour.GREEN: "passes", Colour.RED: "fails", Colour.UNKNOWN: "not known"}
-_TREES = {
+TREES = {
     Against.BASE: "without the work",
     Against.BASE_SOURCE: "without the work but with its tests",
     Against.BASE_JUDGE: "with the tests, configuration and scripts as they were before",
@@ -108,7 +108,7 @@ def evidence_lines(found: Evidence) -> list[str]:
     lines += [f"  {found.flaky.in_words()}"] if found.flaky else []
     lines += ["  flaky: it has changed its verdict on one tree in earlier runs"] if found.before else []
     return lines + [
-        f"  {_TREES[against]}: {_tell(result)}{_tell_log(result.log)}" for against, result in found.compared
+        f"  {TREES[against]}: {describe_compared(result)}{_tell_log(result.log)}" for against, result in found.compared
     ]
 
 
@@ -144,7 +144,8 @@ def evidence_json(found: Evidence) -> dict[str, object]:
     }
 
 
-def _tell(result: Compared) -> str:
+def describe_compared(result: Compared) -> str:
+    """How a check ended on another tree than that of the work."""
     if result.colour is Colour.UNKNOWN:
         return f"not known ({flatten(result.evidence)})" if result.evidence else "not known"
     return f"{_WORDS[result.colour]} (it finds nothing to judge by)" if result.absent else _WORDS[result.colour]
