@@ -388,7 +388,7 @@ def test_in_a_jail_who_may_only_read_may_run_commands_that_cannot_write(stage: S
         (({"error": {"code": -32603, "message": "status 500"}},), "transient", "500"),
         (({"die": 3},), "crash", "something broke"),
         (({"say": "Half"}, {"stop": "max_tokens"}), "validation", "longer than it may be: Half"),
-        (({"stop": "max_turn_requests"},), "validation", "more turns"),
+        (({"stop": "max_turn_requests"},), "turns", "more turns"),
         (({"stop": "refusal"},), "permanent", "refused"),
         (({"stop": "cancelled"},), "crash", "cancelled"),
         (

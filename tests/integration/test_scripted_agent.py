@@ -222,7 +222,7 @@ defaults: {}
 def test_every_problem_of_a_script_is_told_with_its_line(tmp_path: Path) -> None:
     found = problems_of(tmp_path, WRONG)
 
-    classes = "transient, quota, auth, billing, missing, crash, killed, timeout, validation, permanent"
+    classes = "transient, quota, auth, billing, missing, crash, killed, timeout, turns, validation, permanent"
     assert sorted(found, key=lambda line: int(line.split(":")[1])) == [
         "play.yaml:2: match has no key 'stepp' (legal: step, node, attempt, scope, visit)",
         "play.yaml:2: attempt must be a whole number of at least 1",
