@@ -30,7 +30,9 @@ def test_an_agent_out_of_time_is_asked_for_what_is_left_and_uses_up_no_fix(user:
     step, prompt = step_of(user.status(), "step-1"), user.prompt("step-1", 2)
     assert ran.code == 0, ran.text
     assert (step["attempts"], step["fixes"], step["proved"]) == (2, 0, True)
-    assert "timed out after 1 s" in prompt
+    assert "timed out after 1 s; the last thing it did: run sleep 60" in prompt
+    assert "step-1: the agent's time was up" in ran.err
+    assert "fix 1 of 2" not in ran.err
     assert "Do only what is left. These checks pass already: `grep -q one step-1.txt`." in prompt
     assert "An earlier attempt failed this check: `grep -q two step-1.txt`" in prompt
     assert "what attempt 1 had changed is kept: git show" in user.drumline("why", "step-1").out

@@ -127,7 +127,10 @@ def test_a_word_that_is_no_status_is_not_shown_as_one() -> None:
 
 
 def test_the_table_of_progress_events_is_complete() -> None:
-    texts = [(SOURCE / "views" / name).read_text(encoding="utf-8") for name in ("progress.py", "planprogress.py")]
+    texts = [
+        (SOURCE / "views" / name).read_text(encoding="utf-8")
+        for name in ("progress.py", "attemptprogress.py", "planprogress.py")
+    ]
     named = {name for text in texts for name in re.findall(r'event="(\w+)"', text)}
     states = {"blocked", "failed", "skipped"}
     walks = {"walk_started", "walk_done", "walk_blocked", "walk_failed"}

@@ -164,6 +164,49 @@ def test_a_failure_that_passes_is_waited_for_and_is_no_fix() -> None:
     assert (lines[0].data["seconds"], lines[0].data["message"]) == (2.0, "429")
 
 
+def test_an_agent_out_of_time_gets_what_is_left_and_no_fix_is_counted() -> None:
+    slow = attempted(1, failure="timeout", message="timed out after 2 s")
+
+    lines = tell_step([*prepared(), *slow, *checked(exit_code=1), *attempted(2), *checked(exit_code=1), attempt(3)])
+
+    assert names(lines) == ["check_failed", "gone_on", "check_failed", "fix"]
+    assert lines[1].text == (
+        "step-1: the agent's time was up (timed out after 2 s); attempt 2 gets what is left, no fix used"
+    )
+    assert lines[3].text == "step-1: fix 1 of 2 (failing: check 1)"
+
+
+def test_work_that_fails_only_together_with_others_goes_back_and_no_fix_is_counted() -> None:
+    rebased = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE)
+    fails = checked(exit_code=1)
+
+    lines = tell_step([*prepared(), *attempted(1), *checked(), rebased, *fails, *attempted(2), *fails, attempt(3)])
+
+    assert names(lines) == ["check_failed", "sent_back", "check_failed", "sent_back"]
+    assert "no fix used (it does not fit to what landed meanwhile)" in lines[1].text
+
+
+def test_conflicts_and_broken_neighbours_send_work_back_without_a_fix() -> None:
+    clash = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE, conflicts=("a.py",))
+    broken = ev.AttemptStarted(node="implement", attempt=2, tree=TREE, complaint="step-0 fails now", supersedes=True)
+
+    conflicting = tell_step([*prepared(), *attempted(1), *checked(), clash, attempt(2)])
+    breaking = tell_step([*prepared(), *attempted(1), *checked(), broken])
+
+    assert [names(conflicting), names(breaking)] == [["sent_back"], ["sent_back"]]
+
+
+def test_a_revision_has_a_fresh_budget() -> None:
+    fails = checked(exit_code=1)
+    revised = ev.AttemptStarted(node="implement", attempt=3, tree=TREE, revises=True)
+    ended = ev.AttemptEnded(node="implement", attempt=3, tree=TREE)
+
+    again = [*attempted(1), *fails, *attempted(2), *checked(), revised, ended, *fails, attempt(4)]
+    lines = tell_step([*prepared(), *again])
+
+    assert [line.data["fix"] for line in lines if line.event == "fix"] == [1, 1]
+
+
 def test_a_check_that_could_not_be_run_says_so() -> None:
     lines = tell_step([*prepared(), *attempted(1), *checked(exit_code=None)])
 

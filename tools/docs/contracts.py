@@ -57,7 +57,12 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("check_failed", "A check failed or could not be run."),
     ("fix", "The agent is asked again: fix n of m."),
     ("reading", "An agent that may only read began: a diagnosis, for example."),
-    ("sent_back", "Work goes back to its agent for files of others or for what a review found; no fix is used up."),
+    (
+        "sent_back",
+        "Work goes back to its agent for files of others, for what a review found, or because it does not fit to what "
+        "landed meanwhile; no fix is used up.",
+    ),
+    ("gone_on", "An agent's time or turns were up; the next attempt gets what is left, and no fix is used up."),
     ("unread", "An agent that may only read gave no answer that can be used; the node's `fallback` follows."),
     ("retry_wait", "A failure that may pass by itself; the next attempt comes after a pause."),
     ("notice", "What was remarkable about an attempt, such as a change outside its workspace: `notices`."),

@@ -20,6 +20,8 @@ from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Job, Processes
 from drumline.record import Record, replace
 
+MOST_TOLD = 500
+"""Characters of what it did last that are told when its time is up."""
 Say = Callable[[str], None]
 
 
@@ -49,9 +51,16 @@ class ScriptedAgent(Record):
         return outcome
 
     async def _play_in_time(self, act: Act, assignment: Assignment, say: Say) -> Outcome:
+        done: list[str] = []
+
+        def note(text: str) -> None:
+            done.append(text)
+            say(text)
+
         with anyio.move_on_after(assignment.timeout):
-            return await self._play(act, assignment, say)
-        message = f"timed out after {assignment.timeout:g} s"
+            return await self._play(act, assignment, note)
+        doing = f"; the last thing it did: {done[-1][:MOST_TOLD]}" if done else "; it had done nothing yet"
+        message = f"timed out after {assignment.timeout:g} s{doing}"
         return Outcome(failure=Failure.TIMEOUT.value, message=message, usage=act.usage)
 
     async def _play(self, act: Act, assignment: Assignment, say: Say) -> Outcome:

@@ -20,9 +20,8 @@ from drumline.core.leftovers import tell_check, tell_flaky
 from drumline.core.needs import is_skipped
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
-from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
-from drumline.core.taxonomy import RULES, Failure, consumes_fix
+from drumline.views.attemptprogress import tell_end, tell_start
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint
 from drumline.views.cells import count, flatten, name_some
 from drumline.views.duration import duration
@@ -30,7 +29,7 @@ from drumline.views.gates import tell_gate
 from drumline.views.mutants import tell_tried
 from drumline.views.planprogress import tell_cancel, tell_change, tell_document, tell_pause, tell_refusal
 from drumline.views.proofs import proof_json
-from drumline.views.told import LONGEST_NOTICE, MOST_NOTICES, Line, Told, Track, tell_notices
+from drumline.views.told import LONGEST_NOTICE, Line, Told, Track
 from drumline.views.walkprogress import WALKED, WalkScene, tell_run_walk
 
 LONGEST_COMMAND = 80
@@ -276,54 +275,7 @@ def _reopened(scene: _Scene, event: ev.StepReopened) -> Told:
 
 
 def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
-    track = scene.track
-    track.reading = event.node if event.reads else ""
-    if event.reads:
-        about = {"step": scene.step, "node": event.node}
-        return Told(event="reading", text=f"{scene.step}: {event.node} started; it only reads", data=about)
-    failing, failure, message = track.failing, track.failure, flatten(track.message, 200)
-    track.failing, track.failure, track.message = [], "", ""
-    data: dict[str, object] = {"step": scene.step, "attempt": event.attempt}
-    before, track.agent = track.agent, event.agent
-    if failure and event.agent != before:
-        return _handed_over(scene, event, {**data, "failure": failure, "message": message})
-    if event.delay > 0:
-        means = RULES[Failure(failure)].means if failure else "the last try failed"
-        text = f"{scene.step}: {means}; attempt {event.attempt} in {duration(event.delay)}"
-        return Told(event="retry_wait", text=text, data={**data, "seconds": event.delay, "message": message})
-    told = "" if event.doubts else flatten(event.complaint, 200)
-    if told and (event.oversteps or event.reviewed):
-        return Told(event="sent_back", text=f"{scene.step}: goes back to its agent, no fix used ({told})", data=data)
-    if not failing and not told and not (failure and consumes_fix(Failure(failure))):
-        return None
-    track.fixes += 1
-    because = f"failing: {name_some(failing)}" if failing else (told or message or "the agent said it failed")
-    data |= {"fix": track.fixes, "of": scene.run.begun.retries, "checks": failing}
-    return Told(event="fix", text=f"{scene.step}: fix {track.fixes} of {data['of']} ({because})", data=data)
-
-
-def _handed_over(scene: _Scene, event: ev.AttemptStarted, data: dict[str, object]) -> Told:
-    name = flatten(spell_agent(scene.run, event.agent))
-    text = f"{scene.step}: {RULES[Failure(str(data['failure']))].means}; {name} takes over with attempt {event.attempt}"
-    return Told(event="handed_over", text=text, data={**data, "agent": name})
-
-
-def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
-    track, notices = scene.track, event.told
-    if track.reading and event.failure:
-        why = flatten(event.message, 200)
-        text = f"{scene.step}: {track.reading} gave no usable answer ({why})"
-        about = {"step": scene.step, "node": track.reading, "failure": event.failure, "message": event.message}
-        return Told(event="unread", text=text, data=about)
-    if not track.reading:
-        track.failure, track.message = event.failure, event.message
-    if not notices:
-        return None
-    more = len(notices) - MOST_NOTICES
-    others = f"; and {more} more → drumline logs {scene.step}" if more > 0 else ""
-    text = f"{scene.step}: {tell_notices(notices)}{others}"
-    data = {"step": scene.step, "attempt": event.attempt, "notices": list(notices)}
-    return Told(event="notice", text=text, data=data)
+    return tell_start(scene.track, scene.step, scene.run, event)
 
 
 def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
@@ -363,7 +315,7 @@ def _lost(scene: _Scene, event: ev.WorkLost) -> Told:
     return Told(event="lost", text=text, data=data)
 
 
-def _restarted(scene: _Scene, event: ev.StepRestarted) -> None:
+def _restarted(scene: _Scene, event: ev.StepRestarted | ev.StepRechecked) -> None:
     scene.progress.tracks.pop(scene.step, None)
 
 
@@ -390,9 +342,11 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.StepDeferred: _deferred,
         ev.StepReopened: _reopened,
         ev.AttemptStarted: _attempt_started,
-        ev.AttemptEnded: _attempt_ended,
+        ev.AttemptEnded: lambda scene, event: tell_end(scene.track, scene.step, event),
+        ev.WorkRebased: lambda scene, event: scene.track.join(event),
         ev.CheckEnded: _check_ended,
         ev.StepRestarted: _restarted,
+        ev.StepRechecked: _restarted,
         ev.WorkLost: _lost,
     }
 )

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from drumline.core import events as ev
 from drumline.record import Record, field
 from drumline.views.cells import flatten
 
@@ -36,7 +37,11 @@ def tell_notices(notices: Sequence[str]) -> str:
 
 @dataclass(kw_only=True, slots=True)
 class Track:
-    """What has to be remembered of a step to name its next attempt; `reading` is the node that only reads now."""
+    """What has to be remembered of a step to name its next attempt; `reading` is the node that only reads now.
+
+    `joined` says that its work was put on what landed meanwhile, `conflicts` that both changed the same files, and
+    `clashes` that its agent was sent back for that.
+    """
 
     fixes: int = 0
     failing: list[str] = dataclasses.field(default_factory=list)
@@ -44,3 +49,10 @@ class Track:
     message: str = ""
     agent: str = ""
     reading: str = ""
+    joined: bool = False
+    conflicts: bool = False
+    clashes: bool = False
+
+    def join(self, event: ev.WorkRebased) -> None:
+        """The work is judged together with what landed meanwhile."""
+        self.joined, self.conflicts, self.failing = True, bool(event.conflicts), []
