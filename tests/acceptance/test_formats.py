@@ -238,7 +238,7 @@ def test_a_run_is_killed_explained_and_resumed_in_every_format(tmp_path: Path, f
     user = setup(tmp_path, form)
     hold = tmp_path / "hold"
     hold.touch()
-    env = {"HOLD": str(hold)}
+    env = {"HOLD": str(hold), "MAESTRO_AUTO_ARCHIVE": "false"}
     untouched = {name: (user.repo / name).read_bytes() for name in form.files if form.name == "waves"}
 
     process = user.start("run", form.plan, "--agent", SLOW, "--autonomy", "autopilot", env=env)

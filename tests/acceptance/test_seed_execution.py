@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.acceptance.cli_flows import write_files
-from tests.acceptance.cli_user import SCRIPTED, Rule, User, gates_of, make_user, states_of, step_text
+from tests.acceptance.cli_user import SCRIPTED, Rule, User, gates_of, make_user, states_of, step_text, write_script
 from tests.acceptance.test_clean_plans import SESSION, STATE
 
 REPORT = (
@@ -17,19 +17,35 @@ REPORT = (
 )
 MEET = "touch $HOME/$DRUMLINE_STEP; for i in $(seq 1200); do [ -e $HOME/{} ] && exit 0; sleep 0.05; done; exit 1"
 NEEDS: dict[int, list[int]] = {1: [], 2: [], 3: [1, 2]}
+PLANS = "docs/maestro/plans"
+REVIEWER = """
+[agents.code-reviewer]
+agent = "scripted:reviewer.yaml"
+"""
 
 
-def open_user(folder: Path, *rules: Rule) -> User:
-    """A session of three phases, of which two have nothing to wait for."""
-    user = make_user(folder, step_text("step-1"))
-    phases: list[dict[str, Any]] = list(SESSION["phases"])  # type: ignore[call-overload]
+def make_session(**more: object) -> dict[str, Any]:
+    """A session as its tool has just created it: the first phase is called in progress, and nobody has begun it."""
     listed = [
         {**phase, "parallel": True, "blocked_by": NEEDS[phase["id"]], "planned_files": [f"{phase['id']}.txt"]}
-        for phase in phases
+        for phase in SESSION["phases"]  # type: ignore[attr-defined]
     ]
-    session = {**SESSION, "phases": listed, "implementation_plan": None}
-    text = f"---\n{json.dumps(session, indent=2)}\n---\n# X Orchestration Log\n"
-    write_files(user, {STATE: text, ".drumline/config.toml": 'checks = ["true"]\nrequire = "none"\n'})
+    listed[0] |= {"status": "in_progress", "started": SESSION["created"]}
+    documents = {"design_document": f"{PLANS}/x-design.md", "implementation_plan": f"{PLANS}/x-impl-plan.md"}
+    return {**SESSION, **documents, "phases": listed, **more}
+
+
+def open_user(folder: Path, *rules: Rule, session: dict[str, Any] | None = None, config: str = "") -> User:
+    """A session of three phases, of which two have nothing to wait for."""
+    user = make_user(folder, step_text("step-1"))
+    text = f"---\n{json.dumps(session or make_session(), indent=2)}\n---\n# X Orchestration Log\n"
+    files = {
+        STATE: text,
+        f"{PLANS}/x-design.md": "# The design\n",
+        f"{PLANS}/x-impl-plan.md": "# The plan\n",
+        ".drumline/config.toml": f'checks = ["true"]\nrequire = "none"\n{config}',
+    }
+    write_files(user, files)
     user.commit_all()
     user.play(*rules, *(work(number, {f"{number}.txt": "good\n"}, step=str(number)) for number in NEEDS))
     return user
@@ -43,7 +59,9 @@ def work(number: int, files: dict[str, str], *, run: str = "", said: str = REPOR
 
 def session_of(user: User) -> dict[str, Any]:
     """The state file as its own tool reads it."""
-    found: dict[str, Any] = json.loads((user.repo / STATE).read_text(encoding="utf-8").split("---\n")[1])
+    kept = user.repo / "docs/maestro/state/archive" / f"{SESSION['session_id']}.md"
+    file = kept if kept.exists() else user.repo / STATE
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8").split("---\n")[1])
     return found
 
 
@@ -76,6 +94,50 @@ def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_books(tmp_pat
     assert "part1()" in told
     assert "part2()" in told
     assert "Phase: 3 of 3" in told
+    state = user.repo / "docs/maestro/state"
+    assert f"was moved to docs/maestro/state/archive/{SESSION['session_id']}.md" in ran.err
+    assert not (user.repo / STATE).exists()
+    assert sorted(file.name for file in (user.repo / PLANS / "archive").iterdir()) == ["x-design.md", "x-impl-plan.md"]
+    assert session["design_document"] == f"{PLANS}/archive/x-design.md"
+    assert [file.name for file in state.iterdir()] == ["archive"]
+    assert user.drumline("status").code == 0
+    report = user.drumline("report", "--json").json
+    assert (report["state"], report["unassigned"], len(report["filesChanged"])) == ("done", [], 3)  # type: ignore[arg-type]
+
+
+@pytest.mark.long
+def test_a_phase_of_a_reviewer_sees_what_the_others_have_done_and_another_program_does_it(tmp_path: Path) -> None:
+    session = make_session(execution_mode=None)
+    session["phases"][2] |= {"agents": ["code-reviewer"], "planned_files": []}
+    user = open_user(tmp_path, session=session, config=REVIEWER)
+    write_script(user.repo / "reviewer.yaml", [{"match": {}, "say": "No defects. Reviewed."}])
+
+    ran = user.drumline("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot")
+
+    told = user.prompt("3", 1)
+    assert ran.code == 0, ran.text
+    assert user.step("3")["agent"] == "code-reviewer"
+    assert f"Base: {user.git('rev-parse', 'main')}" in told
+    assert f"Head: {user.git('rev-parse', user.branch() + '~1')}" in told
+    assert "+good" in told
+    assert "- `1.txt` (created)" in told
+
+
+def test_a_session_is_refused_while_its_agents_are_switched_off_and_stays_where_it_is_if_that_is_wished(
+    tmp_path: Path,
+) -> None:
+    user = open_user(tmp_path)
+    run = ("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot")
+
+    refused = user.drumline(*run, env={"MAESTRO_DISABLED_AGENTS": "tester,coder"})
+    environment = {"MAESTRO_AUTO_ARCHIVE": "false", "MAESTRO_VALIDATION_STRICTNESS": "strict"}
+    strict = user.drumline(*run, env=environment)
+
+    assert refused.code == 3, refused.text
+    assert "the agent 'coder' of 1 is switched off by MAESTRO_DISABLED_AGENTS" in refused.err
+    assert strict.code == 0, strict.text  # the configuration overrules the environment
+    assert (user.repo / STATE).exists()
+    assert session_of(user)["status"] == "completed"
 
 
 @pytest.mark.long

@@ -768,3 +768,87 @@ def try_writing(dialect: StateDialect | PlanDialect, text: str, step: Step) -> N
     dialect.parse(replace_spans(text, edits), "x")
     dialect.parse(replace_spans(text, dialect.insert(text, fix, step)), "x")
     dialect.parse(replace_spans(text, dialect.write_progress(text, progress(FIRST_DONE))), "x")
+
+
+CREATED = STATE_YAML.replace('"pending"   # where', '"in_progress"   # where').replace(
+    "    started: null", '    started: "2030-01-01T00:00:00Z"', 1
+)
+
+
+def test_the_first_phase_of_a_session_that_was_just_created_is_free(tmp_path: Path) -> None:
+    file = tmp_path / "active-session.md"
+    files = opened(file, CREATED)
+    reading = files.read()
+    (step, *_) = reading.plan.steps
+    ours = Marks(status=Status.CLAIMED, assignee="drumline/run-1", claimed_at="2030-01-01T03:00:00Z")
+
+    files.write(step, ours, unless=Marks())
+
+    assert reading.marks[step.id] == Marks()
+    assert files.read().marks[step.id] == ours
+    assert data_of(file)["phases"][0]["started"] is None
+    begun = CREATED.replace("    errors: []", "    errors: [x]", 1)
+    assert opened(tmp_path / "state.md", begun).read().marks[step.id] == Marks(status=Status.CLAIMED)
+
+
+def make_session(folder: Path) -> Path:
+    """A session whose phases are over, with its documents and its gate where Maestro keeps them."""
+    state = folder / "docs/maestro/state/active-session.md"
+    texts = {
+        state: STATE_YAML.replace('"pending"', '"completed"').replace(": pending", ": skipped"),
+        state.with_name("2030-01-02-thing.design-gate.json"): "{}",
+        folder / "docs/maestro/plans/x-design.md": "the design\n",
+        folder / "docs/elsewhere.md": "mine\n",
+    }
+    named = f'design_document: "{folder}/docs/maestro/plans/x-design.md"\nimplementation_plan: docs/elsewhere.md\n'
+    for file, text in texts.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text.replace("workflow_mode:", f"{named}workflow_mode:"))
+    return state
+
+
+def test_a_session_that_is_over_is_archived_with_its_documents_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    state = make_session(tmp_path)
+    archive = state.parent / "archive"
+    archive.mkdir()
+    (archive / "2030-01-02-thing.md").write_text("an earlier session\n")
+    files = MaestroFiles(state, repo=tmp_path)
+    (step, *_) = files.read().plan.steps
+    files.keep_checks({step.id: ["true"]})
+
+    told = files.report_progress(progress(FIRST_DONE, state="done"))
+
+    kept = archive / "2030-01-02-thing-2.md"
+    assert told == "the session is over and was moved to docs/maestro/state/archive/2030-01-02-thing-2.md"
+    assert (archive / "2030-01-02-thing.md").read_text() == "an earlier session\n"
+    assert data_of(kept)["status"] == "completed"
+    assert (archive / "2030-01-02-thing-2.md.drumline.json").exists()
+    assert data_of(kept)["design_document"] == f"{tmp_path}/docs/maestro/plans/archive/x-design.md"
+    assert (tmp_path / "docs/maestro/plans/archive/x-design.md").read_text() == "the design\n"
+    assert (tmp_path / "docs/elsewhere.md").read_text() == "mine\n"
+    assert [file.name for file in state.parent.iterdir()] == ["archive"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "archives", "told"),
+    [
+        (": skipped", ": pending", True, ""),
+        (": skipped", ": skipped", False, ""),
+        ("errors: []\n---", "errors: []\n    requires_reconciliation: true\n---", True, "phase Second"),
+        ("2030-01-02-thing", "../2030", True, "'../2030'"),
+    ],
+)
+def test_a_session_that_is_not_over_or_is_to_stay_is_left_where_it_is(
+    tmp_path: Path, old: str, new: str, archives: bool, told: str
+) -> None:
+    state = make_session(tmp_path)
+    state.write_text(state.read_text().replace(old, new))
+
+    said = MaestroFiles(state, repo=tmp_path).report_progress(
+        replace(progress(FIRST_DONE, state="done"), archives=archives)
+    )
+
+    assert told in said
+    assert bool(said) == bool(told)
+    assert state.exists()
+    assert (tmp_path / "docs/maestro/plans/x-design.md").exists()

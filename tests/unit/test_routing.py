@@ -71,6 +71,17 @@ def names(candidates: Sequence[Candidate]) -> list[str]:
     return [candidate.name for candidate in candidates]
 
 
+def test_a_profile_of_the_name_of_a_steps_role_works_on_it() -> None:
+    table = {"code-reviewer": {"agent": "codex", "tier": "standard"}, "own": {}}
+    run = run_of(begin("x", profiles=table))
+    reviews = replace(STEP, role="code-reviewer", tier="strong")
+
+    assert list_workers(run, reviews)[0] == Candidate(name="code-reviewer", tier="standard")
+    assert names(list_workers(run, replace(reviews, agent="own"))) == ["own", "x"]
+    assert list_workers(run, replace(reviews, tier="fast"))[0].tier == "fast"
+    assert names(list_workers(run, replace(STEP, role="coder"))) == ["", "x"]
+
+
 def test_who_wants_another_round_may_name_its_agent_and_tier() -> None:
     run = run_of(begin("x"), ev.StepReopened(step=STEP.id, agent="y", tier="strong"))
 

@@ -16,6 +16,7 @@ from drumline.configfiles import CONFIG
 from drumline.core.flow.model import AgentNode, Flow, LlmNode
 from drumline.core.kinds import ENVIRONMENT, PLAN
 from drumline.core.plan import Step
+from drumline.core.routing import name_agent
 from drumline.core.setups import COMMAND
 from drumline.core.trust import CHECK, GRANT, NOTIFY, SERVER, SETUP, Brought, distinct, find_spec, list_checks
 from drumline.engine.brought import describe_agent, describe_model, list_node_commands
@@ -67,11 +68,13 @@ def list_plan_commands(sources: Sources, steps: Sequence[Step]) -> list[Brought]
     provided = [line.removeprefix(COMMAND) for line in settings.provide if line.startswith(COMMAND)]
     brings = [Brought(kind=SETUP, text=line, place=PLACE) for line in provided if sources.is_listed("provide")]
     own = [*(setup if sources.is_listed("setup") else ()), *brings, *(checks if sources.is_listed("checks") else ())]
-    named = [check for check in settings.kinds if sources.everything or check.source != ENVIRONMENT]
-    own += [Brought(kind=CHECK, text=c.command, place="the plan" if c.source == PLAN else PLACE) for c in named]
+    kinds = [check for check in settings.kinds if sources.everything or check.source != ENVIRONMENT]
+    own += [Brought(kind=CHECK, text=c.command, place="the plan" if c.source == PLAN else PLACE) for c in kinds]
     if settings.held_out and sources.is_listed("held_out"):
         own.append(Brought(kind=CHECK, text=f"every executable file in {settings.held_out}", place=PLACE))
-    workers = [Used(step.agent, step.path or step.id) for step in steps if step.agent and not step.elsewhere]
+    tables = {name: {"agent": table.agent} for name, table in sources.profiles.agents.items()}
+    named = ((step, name_agent(step, tables)) for step in steps if not step.elsewhere)
+    workers = [Used(name, step.path or step.id) for step, name in named if name]
     agents = _list_agents(sources, [*_list_used(sources, settings.agent), *workers])
     return distinct([*own, *list_checks(steps), *agents, *_list_notify(sources)])
 

@@ -26,7 +26,7 @@ from drumline.app.branching import choose_branch
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
-from drumline.app.foreign import foreign_settings
+from drumline.app.foreign import foreign_settings, refuse_disabled
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
 from drumline.app.ledger import list_durations, list_flaky
 from drumline.app.provided import refuse_unignored
@@ -142,7 +142,7 @@ def command(plan: str, format: str, **typed: object) -> int:
 
 
 def _read_plan(project: Project, plan: str, format: str) -> Reading:
-    reading = project.open_plan(plan, format).read()
+    reading = refuse_disabled(project.open_plan(plan, format).read(), os.environ)
     if reading.errors:
         raise InvalidPlan(
             f"{plan} cannot be run", reading.problems, hint=f"drumline validate {name_plan(plan, format)}"

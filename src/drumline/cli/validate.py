@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import closing
 
@@ -10,6 +11,7 @@ import click
 from drumline.app.catalog import RunBrief, list_runs
 from drumline.app.detection import SETUP, detect_at_head
 from drumline.app.drifting import Ground, find_drift
+from drumline.app.foreign import refuse_disabled
 from drumline.app.proposing import Proposal
 from drumline.app.provided import find_provided
 from drumline.cli.introduction import MOST_SHOWN, list_proposals, propose_checks
@@ -51,7 +53,7 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
     project = open_project()
     plan = plan or choose_plan(project)
     planfiles = project.open_plan(plan, format)
-    reading = planfiles.read()
+    reading = refuse_disabled(planfiles.read(), os.environ)
     project = project.with_plan(reading.plan)
     if drift and not reading.errors:
         found = find_drift(reading, planfiles.text, project.repository, _find_ground(project, reading))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.cli.output import say
 from drumline.core.plan import Step
+from drumline.core.routing import name_agent
 from drumline.isolation.outside import UNHELD
 from drumline.protection import OFF
 
@@ -17,7 +18,7 @@ def name_specs(
     names: Iterable[str], steps: Iterable[Step], profiles: Mapping[str, Mapping[str, str]]
 ) -> dict[str, None]:
     """The agents that may work, each by its spec: those named, and those of steps that are run here."""
-    named = [*names, *(step.agent for step in steps if not step.elsewhere)]
+    named = [*names, *(name_agent(step, profiles) for step in steps if not step.elsewhere)]
     return dict.fromkeys(profiles.get(name, {}).get("agent", name) for name in named if name)
 
 

@@ -47,7 +47,7 @@ class Brief(Record):
     only together with them, `conflicts` the files that both sides changed, `fix` which of how many fixes this is,
     `passing` the checks that work passes whose agent ran out of time. `preamble` is what the plan says of itself,
     `handoffs` what the steps left that this one needs, `others` the titles of steps that somebody else does, `failed`
-    the commit with work of another way that failed.
+    the commit with work of another way that failed, `reviewed` the change that a step is to review.
     """
 
     step: Step
@@ -76,6 +76,7 @@ class Brief(Record):
     handoffs: Sequence[Handoff] = ()
     others: Sequence[str] = ()
     failed: str = ""
+    reviewed: str = ""
     lessons: Sequence[Lesson] = ()
 
 
@@ -95,6 +96,7 @@ def write_task(brief: Brief) -> str:
         _section("The plan in its own words", _shift(brief.preamble)),
         f"## The step\n\n{brief.text.strip()}",
         _section("What the steps left that this one needs", tell_handoffs(brief.handoffs)),
+        _section("The change to review", brief.reviewed),
         _section("Work that failed", _tell_failed(brief.failed)),
         _section("Your role", brief.role),
         _bounds(brief.step),

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from drumline.core.plan import Step
+from drumline.core.roles import find_role
 from drumline.core.state import RunState
 from drumline.record import Record
 
@@ -67,16 +68,24 @@ def list_candidates(own: Candidate, fallback: Iterable[Candidate]) -> tuple[Cand
 def list_workers(run: RunState, step: Step) -> tuple[Candidate, ...]:
     """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile.
 
-    Whoever wants another round of the step may name others for it.
+    A profile of the name of its role works on a step that names no agent. Whoever wants another round of the step may
+    name others for it.
     """
     begun, asked = run.begun, run.reopened.get(step.id)
     named, wanted = (asked.agent, asked.tier) if asked else ("", "")
 
     def describe(name: str) -> Candidate:
-        tier = wanted or _find_tier(step, begun.profiles.get(name, {}))
+        tier = wanted or _find_tier(step, begun.profiles.get(name, {}), of_role=name == step.role)
         return Candidate(name="" if name == begun.agent else name, tier=tier)
 
-    return list_candidates(describe(named or step.agent or begun.agent), map(describe, begun.fallback))
+    return list_candidates(
+        describe(named or name_agent(step, begun.profiles) or begun.agent), map(describe, begun.fallback)
+    )
+
+
+def name_agent(step: Step, profiles: Mapping[str, Mapping[str, str]]) -> str:
+    """The agent that a step names, or the profile of the name of its role; empty if the run's own works on it."""
+    return step.agent or (step.role if step.role in profiles else "")
 
 
 def spell_agent(run: RunState, name: str) -> str:
@@ -122,5 +131,9 @@ def raise_tier(tier: str, *, fix: int) -> str:
     return TIERS[min(TIERS.index(tier) + 1, len(TIERS) - 1)]
 
 
-def _find_tier(step: Step, profile: Mapping[str, str]) -> str:
+def _find_tier(step: Step, profile: Mapping[str, str], *, of_role: bool) -> str:
+    """The tier of the step, then of the profile; one that comes from the step's role gives way to the profile's."""
+    role = find_role(step.role) if of_role else None
+    if role is not None and step.tier == role.tier and profile.get("tier"):
+        return profile["tier"]
     return step.tier if step.tier != USUAL else profile.get("tier") or USUAL

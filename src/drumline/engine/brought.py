@@ -9,6 +9,7 @@ from pathlib import Path
 import drumline
 from drumline.core.flow.model import AgentNode, CheckNode, Flow, LlmNode, Node, ScriptNode
 from drumline.core.plan import Step
+from drumline.core.routing import name_agent
 from drumline.core.trust import AGENT, CHECK, COMMANDS, SCRIPT, Brought, find_spec, list_checks
 
 SHIPPED = Path(drumline.__file__).parent / "flows"
@@ -57,7 +58,7 @@ def list_step_commands(step: Step, profiles: Mapping[str, Mapping[str, str]], *,
     """What one step brings: its agent, and its checks."""
     if step.elsewhere:
         return []
-    spec = find_spec(step.agent, profiles)
+    spec = find_spec(name_agent(step, profiles), profiles)
     return [*describe_agent(spec, base=base, place=step.path or step.id), *list_checks([step])]
 
 

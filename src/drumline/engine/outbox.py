@@ -82,14 +82,15 @@ class Outbox(Record):
             self.complain(error)
         return None
 
-    async def report_progress(self, progress: ProgressReport) -> None:
+    async def report_progress(self, progress: ProgressReport) -> str:
         """Bring the plan's progress report up to date; what is refused for now follows with the next change."""
         try:
-            await anyio.to_thread.run_sync(self.services.planfiles.report_progress, progress)
+            return await anyio.to_thread.run_sync(self.services.planfiles.report_progress, progress)
         except InvalidInput:
-            return
+            return ""
         except OSError as error:
             self.complain(error)
+            return ""
 
     def complain(self, error: OSError) -> None:
         """Tell once that the machine refuses something of the plan's files."""

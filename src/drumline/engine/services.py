@@ -93,7 +93,8 @@ class Services(Record):
     `quota_wait` is how long a driver stays for a quota if there is nothing else to do, `agent_idle` how long an agent
     may be silent, `check_timeout` how long a check may take whose kind is not in `kind_timeouts`. `redaction` is for
     logs that a driver left behind; what an agent, a model or a command says comes redacted. `trust` says which commands
-    may be executed, `base` is where the paths of agents' specs start.
+    may be executed, `base` is where the paths of agents' specs start. With `archives` a plan that is over moves to the
+    archive of its format.
     """
 
     store: Store
@@ -115,6 +116,7 @@ class Services(Record):
     redaction: Redaction = field(default_factory=Redaction)
     trust: Trust = TRUSTING
     lessons: Lessons = field(default_factory=NoLessons)
+    archives: bool = True
     base: Path = Path()
 
     def limit(self, check: Check) -> float | None:

@@ -42,6 +42,7 @@ from drumline.engine.tidying import tidy_up
 from drumline.engine.vetting import Vetting
 from drumline.errors import GitError
 from drumline.ports.journal import Claim, Recorded
+from drumline.record import replace
 from drumline.walltimes import parse_iso
 
 Complain = Callable[[Sequence[Problem]], None]
@@ -143,7 +144,9 @@ class Upkeep:
             yield learned
         if self.reports_progress and self._reported != run.version:
             self._reported = run.version
-            await self._outbox.report_progress(self._progress.report_progress(run, self.clock.now()))
+            progress = self._progress.report_progress(run, self.clock.now())
+            if told := await self._outbox.report_progress(replace(progress, archives=self.services.archives)):
+                self.warn(told)
 
     async def look(self, run: RunState, claimed: frozenset[StepId]) -> Surroundings:
         """Files, branch, other runs, and the time."""

@@ -166,7 +166,7 @@ class DocumentFiles(Placeless):
         message = f"{self._path} keeps checks in the document"
         raise InvalidInput(message, hint="write them under Automated Verification of each step")
 
-    def report_progress(self, progress: ProgressReport) -> None:
+    def report_progress(self, progress: ProgressReport) -> str:
         """Bring the document's own progress report up to date, where the format has one."""
 
         def write_progress() -> None:
@@ -177,6 +177,7 @@ class DocumentFiles(Placeless):
 
         with self._lock.hold():
             until_settled(write_progress)
+        return ""
 
     def _parse(self, text: str) -> Parsed:
         """Parse, remembering the last text: one round asks for marks and texts of many steps."""

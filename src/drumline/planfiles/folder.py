@@ -244,8 +244,9 @@ class FolderFiles(Placeless):
         message = f"{self._path} keeps checks in the files of its steps"
         raise InvalidInput(message, hint="write them under Automated Verification of each step")
 
-    def report_progress(self, progress: ProgressReport) -> None:
+    def report_progress(self, progress: ProgressReport) -> str:
         """These formats keep no books."""
+        return ""
 
     def _scan(self, known: Known) -> tuple[_Scan, bool]:
         """The pass, and whether anything differs from what is known."""

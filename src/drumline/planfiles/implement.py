@@ -177,11 +177,12 @@ class ImplementFiles(AnnotatedFiles):
         problems = (*reading.problems, foreign) if foreign else reading.problems
         return replace(reading, plan=replace(reading.plan, branch=f"{FEATURE}{self._spec.name}"), problems=problems)
 
-    def report_progress(self, progress: ProgressReport) -> None:
+    def report_progress(self, progress: ProgressReport) -> str:
         """Bring the state up to date that other tools read."""
         if self._spec is not None:
             with self._lock.hold():
                 until_settled(partial(write_state, self._spec, progress))
+        return ""
 
     @staticmethod
     def recognise(place: Path) -> bool:

@@ -18,9 +18,12 @@ from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor, Span
 from drumline.planfiles.document import Parsed
+from drumline.planfiles.drafts import until_settled
+from drumline.planfiles.maestro_archive import STATE, archive_session
 from drumline.planfiles.maestro_data import (
     Region,
     fenced,
+    find_fresh,
     find_phase,
     frontmatter,
     insert_phase,
@@ -48,7 +51,6 @@ from drumline.planfiles.source import (
 from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import replace
 
-STATE = "active-session.md"
 PLAN_ENDING = "-impl-plan.md"
 _MARKDOWN = (".md", ".markdown")
 _DATA = (".json", ".yaml", ".yml")
@@ -93,7 +95,10 @@ class StateDialect(_Phases):
         if found is None or not isinstance(data, Data) or self.parse(text, "").marks[step.id] == marks:
             return []
         editor = Editor(text, data.root)
-        editor.set(found[0].items[found[1]], "status", word_for(marks))
+        phase = found[0].items[found[1]]
+        editor.set(phase, "status", word_for(marks))
+        if phase is find_fresh(data.root):  # it is begun now, or waits: no longer as its session was created
+            editor.set(phase, "started", None)
         return editor.spans
 
     def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
@@ -206,6 +211,23 @@ class MaestroFiles(AnnotatedFiles):
         region = frontmatter(text)
         data = read_data(text, region.start, region.end) if region is not None else None
         return read_downstream(data.root, step.id) if isinstance(data, Data) else ""
+
+    def report_progress(self, progress: ProgressReport) -> str:
+        """Bring the books of a state file up to date; a session that is over moves to where Maestro keeps these."""
+        told = super().report_progress(progress)
+        archives = progress.archives and progress.state == "done" and self._file.name == STATE
+        if not archives or not self.reports_progress:
+            return told
+
+        def archive() -> str:
+            text = self._load()
+            region = frontmatter(text)
+            if region is None:
+                return ""
+            return archive_session(self._file, text, region, repo=self._repo, beside=[self._beside])
+
+        with self._lock.hold():
+            return until_settled(archive)
 
     def _plan_beside(self) -> Path | None:
         """The implementation plan that a state file names, if it lies in the repository or in the plans beside it."""

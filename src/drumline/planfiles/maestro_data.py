@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Problem, Step
+from drumline.core.plan import Marks, Problem, Step
 from drumline.datatext import Data, Flaw, Kind, Node, read_data
 from drumline.planfiles.correction import inherited
 from drumline.planfiles.dataedit import Editor, Span, Value
@@ -15,7 +15,7 @@ from drumline.planfiles.maestro_markdown import blocks
 from drumline.planfiles.maestro_phases import count_problem, find_phases, phase_id, read_phases, to_steps, warning
 from drumline.planfiles.source import BOM, NEWLINE, line_at, line_starts
 from drumline.ports.planfiles import Correction
-from drumline.record import Record
+from drumline.record import Record, replace
 
 TITLE_CHARS = 120
 _INFOS = frozenset({"json", "yaml", "yml", "jsonc", "json5"})
@@ -79,6 +79,9 @@ def parse_data(text: str, path: str, region: Region, *, state: bool) -> Parsed:
     drafts, problems = read_phases(
         phases, text=text, where=lambda offset: f"{path}:{line_at(starts, offset)}", state=state
     )
+    if state and (fresh := find_fresh(data.root)) is not None:
+        begun = phase_id(fresh)
+        drafts = [replace(draft, marks=Marks()) if draft.id == begun else draft for draft in drafts]
     steps, agent_problems = to_steps(drafts, path)
     complexity = data.root.text("task_complexity")
     twice = [_twice(key, f"{path}:{line_at(starts, offset)}") for key, offset in data.twice]
@@ -91,6 +94,17 @@ def parse_data(text: str, path: str, region: Region, *, state: bool) -> Parsed:
         complexity=complexity,
         express=data.root.text("workflow_mode") == _EXPRESS,
     )
+
+
+def find_fresh(root: Node) -> Node | None:
+    """The first phase of a session that was just created: it is called in progress although nobody has begun it."""
+    phases = find_phases(root)
+    first = phases.items[0] if phases is not None and phases.items else None
+    created = root.text("created")
+    if first is None or not created or first.text("started") != created or first.text("status") != "in_progress":
+        return None
+    written = (first.get(key) for key in ("files_created", "files_modified", "files_deleted", "errors"))
+    return None if any(node is not None and node.items for node in written) else first
 
 
 def title_of(root: Node) -> str:

@@ -11,6 +11,7 @@ from drumline.core.ids import StepId
 from drumline.core.roles import find_role
 from drumline.datatext import Flaw, Kind, Node, read_data
 from drumline.planfiles.dataedit import Editor, Span, Value
+from drumline.planfiles.maestro_archive import is_over
 from drumline.planfiles.maestro_data import Region, clean
 from drumline.planfiles.maestro_handoff import FIELDS, populated, read_context
 from drumline.planfiles.maestro_phases import find_phases, phase_id
@@ -169,7 +170,7 @@ def _write_session(editor: Editor, root: Node, progress: ProgressReport, by_id: 
     states = {step.step: step.state for step in progress.steps}
     if progress.mode in _MODES:
         editor.set(root, "execution_mode", progress.mode)
-    editor.set(root, "status", "completed" if progress.state == "done" else "in_progress")
+    editor.set(root, "status", "completed" if progress.state == "done" and is_over(root) else "in_progress")
     running = [item for item in phases.items if states.get(StepId(phase_id(item))) == "running"]
     current = running[0] if running else _first_open(phases, states)
     if current is not None and current.get("id") is not None:

@@ -52,5 +52,6 @@ class TaskFiles(Placeless):
         """Refused: there is no file beside which they could be kept."""
         raise InvalidInput("a task has no files to keep checks beside", hint=HELP)
 
-    def report_progress(self, progress: ProgressReport) -> None:
+    def report_progress(self, progress: ProgressReport) -> str:
         """There is no progress report."""
+        return ""

@@ -37,7 +37,10 @@ class StepProgress(Record):
 
 
 class ProgressReport(Record):
-    """A run as of `now` (ISO time), for progress reports: its state, its mode and what is known of its steps."""
+    """A run as of `now` (ISO time), for progress reports: its state, its mode and what is known of its steps.
+
+    With `archives` a plan whose format has an archive goes there once it is over.
+    """
 
     run: str
     state: str
@@ -45,6 +48,7 @@ class ProgressReport(Record):
     now: str
     steps: Sequence[StepProgress]
     branch: str = ""
+    archives: bool = True
 
 
 class PlanFiles(Protocol):
@@ -114,6 +118,9 @@ class PlanFiles(Protocol):
         """
         ...
 
-    def report_progress(self, progress: ProgressReport) -> None:
-        """Bring the plan's own progress report up to date, where the format has one; otherwise nothing happens."""
+    def report_progress(self, progress: ProgressReport) -> str:
+        """Bring the plan's own progress report up to date, where the format has one; otherwise nothing happens.
+
+        Returns what people should know of it, such as where a plan that is over was moved to.
+        """
         ...

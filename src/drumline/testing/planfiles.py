@@ -119,9 +119,10 @@ class FakePlanFiles:
         """Refused: each step has a place for its checks."""
         raise InvalidInput("a plan in memory keeps checks in its steps", hint="drumline validate PATH/TO/PLAN")
 
-    def report_progress(self, progress: ProgressReport) -> None:
+    def report_progress(self, progress: ProgressReport) -> str:
         """Keep the account, so that a test can look at it."""
         self.reports.append(progress)
+        return ""
 
     def edit(self, step: Step) -> Step:
         """Change or add a step as a person's edit of its file would; return it with its new text digest."""

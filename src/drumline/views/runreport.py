@@ -13,7 +13,7 @@ from drumline.core.flow.events import FlowStarted, NodeBlocked, NodeEnded, NodeL
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.recorded import Recorded
-from drumline.core.routing import spell_agent
+from drumline.core.routing import name_agent, spell_agent
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
@@ -263,7 +263,7 @@ def _make_step(
         tests_added=tuple(file for file in finished.tests if file in created) if finished else (),
         commit=finished.commit if finished else None,
         landed_by=(finished.landed_by or None) if finished else None,
-        agent=spell_agent(run, state.agent if state.asked is not None else step.agent),
+        agent=spell_agent(run, state.agent if state.asked is not None else name_agent(step, run.begun.profiles)),
         usage=_use(sum_step(snapshot, step.id)),
         waits=_list_waits(step.id, gates, history.own),
         spans=list_spans(entries),

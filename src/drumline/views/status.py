@@ -8,7 +8,7 @@ from __future__ import annotations
 from drumline.core.flow.state import Key
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
-from drumline.core.routing import spell_agent
+from drumline.core.routing import name_agent, spell_agent
 from drumline.core.runwalks import list_begun
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
@@ -206,7 +206,9 @@ def _run_walk_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
 def _agent(snapshot: Snapshot, step: Step) -> str:
     """Who works on the step or did so last, as far as its stream was read; else who would be asked first."""
     state = snapshot.steps.get(step.id)
-    name = state.agent if state is not None and state.asked is not None else step.agent
+    name = (
+        state.agent if state is not None and state.asked is not None else name_agent(step, snapshot.run.begun.profiles)
+    )
     return spell_agent(snapshot.run, name)
 
 

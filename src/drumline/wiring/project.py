@@ -21,6 +21,7 @@ from drumline.core.flow.model import Flow
 from drumline.core.ids import NO_DRIVER, RunId, StepId
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.redaction import Redaction, read_redaction
+from drumline.core.routing import name_agent
 from drumline.core.state import RunState
 from drumline.core.task import has_files
 from drumline.core.trust import Brought
@@ -163,7 +164,8 @@ class Project:
         )
         registry.open(agent)
         wanted = [("the setting fallback", name) for name in self.settings.fallback]
-        wanted += [(step.path or step.id, step.agent) for step in steps if step.agent and not step.elsewhere]
+        named = ((step, name_agent(step, self.profiles)) for step in steps if not step.elsewhere)
+        wanted += [(step.path or step.id, name) for step, name in named if name]
         problems = [f"{place}: {why}" for place, name in wanted if (why := registry.find_fault(name))]
         if problems:
             known = ", ".join(self.profiles) or "none yet"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ import anyio
 
 from drumline.agents.checkhold import CheckHold
 from drumline.agents.sandbox import choose_jail
+from drumline.app.foreign import archives_sessions
 from drumline.app.pins import apply_pins
 from drumline.core.ids import DriverId
 from drumline.core.setups import read_setup
@@ -93,6 +95,7 @@ def open_services(
         redaction=project.redaction,
         trust=trust,
         lessons=project.lessons,
+        archives=archives_sessions(os.environ),
         base=project.repository.top,
     )
 

@@ -26,6 +26,7 @@ from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, ope
 from drumline.engine.handoffs import list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
+from drumline.engine.nodes.reviewed import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import look_round
 from drumline.engine.products import find_present, list_ignored
@@ -179,7 +180,8 @@ class _Attempt(Record):
             keep=self._keep_usage,
             name_session=self._name_session,
         )
-        return await call.make(self._assignment(command, state, worker))
+        reviewed = await describe_reviewed(self.work, state)
+        return await call.make(self._assignment(command, state, worker, reviewed))
 
     async def _name_session(self, session: str) -> None:
         await self.work.note(ev.SessionOpened(session=session))
@@ -197,10 +199,10 @@ class _Attempt(Record):
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
         return [*count_usage(self.work.orders.step.id, command.agent, total)]
 
-    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
+    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker, reviewed: str) -> Assignment:
         step = self.work.orders.step
         role = find_role(step.role)
-        prompt = self._write_prompt(command, state)
+        prompt = self._write_prompt(command, state, reviewed)
         prompt_file = self.work.services.log(step.id, f"prompt-{command.attempt}.md")
         prompt_file.write_text(prompt, encoding="utf-8")
         return Assignment(
@@ -228,7 +230,7 @@ class _Attempt(Record):
             branch=self.work.run.begun.branch,
         )
 
-    def _write_prompt(self, command: cmd.Attempt, state: StepState) -> str:
+    def _write_prompt(self, command: cmd.Attempt, state: StepState, reviewed: str) -> str:
         step, run = self.work.orders.step, self.work.run
         agent = (command.agent or run.begun.agent).partition(":")[0]
         brief = replace(
@@ -245,6 +247,7 @@ class _Attempt(Record):
             fix=f"{state.fixes} of {self.work.orders.retries}" if state.fixes else "",
             doubts=known(state.asked).doubts,
             lessons=_list_lessons(run, known(state.asked).lessons),
+            reviewed=reviewed,
         )
         return self.terms.write(_add_clash(brief, state, run))
 

@@ -67,7 +67,6 @@ async def describe_change(work: StepWork, state: StepState, reasons: Sequence[st
     spaces, step = work.services.workspaces, work.orders.step.id
     changed = await spaces.changed(base, tree)
     diff = await spaces.diff(base, tree)
-    shown = diff if len(diff) <= MOST_DIFF else f"{diff[:MOST_DIFF]}\n… (cut; the current directory has the rest)"
     known_ones = [one for one in state.findings.values() if one.is_open]
     guides = [name for name in GUIDES if (spaces.path(step) / name).is_file()]
     return {
@@ -75,11 +74,16 @@ async def describe_change(work: StepWork, state: StepState, reasons: Sequence[st
         "base": base,
         "tree": tree,
         "files": "\n".join(f"- `{path}` ({kind})" for path, kind in changed.items()) or "none",
-        "diff": shown,
+        "diff": cut_diff(diff),
         "checks": "\n".join(list_checks(work, state)) if work.orders.lands else "See the steps.",
         "findings": tell_findings(known_ones) or "none",
         "conventions": ", ".join(f"`{name}`" for name in guides) or "no file of its own",
     }
+
+
+def cut_diff(diff: str) -> str:
+    """As much of a diff as a prompt has."""
+    return diff if len(diff) <= MOST_DIFF else f"{diff[:MOST_DIFF]}\n… (cut; the current directory has the rest)"
 
 
 def find_range(work: StepWork, state: StepState) -> tuple[Commit, Tree]:
