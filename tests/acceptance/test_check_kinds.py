@@ -76,6 +76,21 @@ def test_the_environment_wins_over_step_plan_and_configuration_and_the_others_ar
     assert f"every step: test: {told(seen, 'environment')}\n    from TEST_CMD" in listed
 
 
+def test_tests_of_all_steps_that_do_not_judge_a_compile_check_are_listed_with_that_reason(
+    tmp_path: Path, seen: Path
+) -> None:
+    user = make_project(tmp_path, seen, config="[commands]\ntest = 'make test'\n")
+    plan = user.repo / ".ai/specs/7-x/implement.md"
+    plan.parent.mkdir(parents=True)
+    step = "### Step 1: A\n**Status:** pending\n**Files:** `a.py`\n**What:** It.\n**Test:** compile check only\n"
+    plan.write_text(f"# Implementation Plan: X\n\n## Steps\n\n{step}", encoding="utf-8")
+
+    listed = user.type("checks", ".ai/specs/7-x/implement.md").out
+
+    assert "not a check of every step: test: make test\n" in listed
+    assert "[commands] of .drumline/config.toml; a compile check only" in listed
+
+
 def test_a_formatter_that_fails_goes_back_to_the_agent(tmp_path: Path, seen: Path) -> None:
     user = make_project(tmp_path, seen, config="[commands]\nformat = '! grep bad *.txt'\n")
     user.play(

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.builders import Scene, finish, gate_for, step_of
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.ids import GateId, StepId
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Check, Marks, Status
@@ -92,6 +93,19 @@ def test_a_step_that_did_not_land_ticks_no_box() -> None:
 
     assert result is not None
     assert result.ticked == ()
+
+
+@pytest.mark.parametrize(("choice", "end", "ticked"), [("approve", "done", (7, 8, 9)), ("reject", "failed", ())])
+def test_who_approves_of_the_work_has_verified_its_manual_items(choice: str, end: str, ticked: tuple[int, ...]) -> None:
+    step = replace(STEP, manual=("it looks right",), manual_lines=(9,))
+    asked = gates.approval(step, 1)
+    answered = ev.GateAnswered(gate=asked.gate, choice=choice)
+    run = Scene(steps=[step], events=[STARTED, asked, answered, finish("a", end)]).run()
+
+    result = wanted(run, step, READY, claimed_at="")
+
+    assert result is not None
+    assert result.ticked == ticked
 
 
 def test_a_reason_is_one_line_of_bounded_length() -> None:

@@ -31,3 +31,12 @@ def test_steps_of_other_repositories_are_named_and_not_counted() -> None:
 
     assert "  steps: 1 here: 1 to do" in lines
     assert "  not run here, other repositories have to do them: b (Payments)" in lines
+
+
+def test_what_the_plan_lists_for_its_end_and_nobody_can_run_is_named() -> None:
+    plan = Plan(name="p", path="p", steps=(step_of("a"),), not_run=("open the page",))
+
+    reading = Reading(plan=plan, marks={}, digests={})
+    lines = explain(reading, measure_parallelism(plan.steps), look_ahead(reading))
+
+    assert "  not run at the end: open the page" in lines

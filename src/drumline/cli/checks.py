@@ -179,7 +179,9 @@ def _show_configured(project: Project, ledger: Mapping[str, Tally], steps: Seque
     for check, ids in lost:
         where = "every step" if len(ids) == len(steps) else ", ".join(ids)
         click.echo(f"not a check of {where}: {_name_kind(check)}{flatten(check.command)}")
-        click.echo(f"    from {_name_source(project, check)}; another source names a command of this kind")
+        bare = {step.id for step in steps if step.compiles}
+        why = "a compile check only" if ids and bare >= {*ids} else "another source names a command of this kind"
+        click.echo(f"    from {_name_source(project, check)}; {why}")
 
 
 def _arrange(project: Project, steps: Sequence[Step]) -> tuple[Sequence[Check], list[tuple[Check, list[str]]]]:

@@ -109,15 +109,24 @@ def list_unasked(run: RunState) -> list[ManualItem]:
 
 
 def list_verified(run: RunState, step: StepId) -> set[str]:
-    """The items of a step that a person called good."""
+    """The items of a step that a person called good; who approves of its work before it lands has seen them all."""
     answered = [gate for gate in run.gates.values() if gate.opened.items and gate.answer is not None]
-    return {
+    good = {
         item.text
         for gate in answered
         for number, item in enumerate(gate.opened.items, 1)
         if gate.answer is not None and gate.answer.choice in (gates.CONTINUE, gates.NOT_GOOD)
         if number not in gate.answer.items and step in _stand_for(run, item.step)
     }
+    finished = run.finished.get(step)
+    if finished is None or finished.state is not StepEnd.DONE or not _is_approved(run, step):
+        return good
+    return good | {*run.plan.by_id[step].manual}
+
+
+def _is_approved(run: RunState, step: StepId) -> bool:
+    asked = (gate for gate in run.gates.values() if gate.opened.kind is GateKind.APPROVE and gate.opened.step == step)
+    return any(gate.answer is not None and gate.answer.choice == gates.APPROVE for gate in asked)
 
 
 def _stand_for(run: RunState, step: StepId) -> tuple[StepId, ...]:

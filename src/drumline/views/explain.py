@@ -111,6 +111,7 @@ def explain(reading: Reading, shape: Parallelism, outlook: Outlook) -> list[str]
         *_agents(here),
         *_roles(here),
         *_by_hand(here),
+        *(["  not run at the end: " + _some(plan.not_run)] if plan.not_run else []),
         *(f"  not side by side: {_some(o.steps)} (they own {_some(o.paths)})" for o in shape.overlaps[:MOST]),
         f"  mode: {shape.mode} is recommended ({shape.reason})",
     ]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from drumline.core import gates
 from drumline.core.acceptance import is_superseded
 from drumline.core.claims import tell_claims
 from drumline.core.events import GateAnswered, GateOpened, StepFinished
@@ -20,8 +19,8 @@ from drumline.core.proof import Level, Proof
 from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
-from drumline.core.vocabulary import GateKind, RunStanding, StepEnd, StepStanding
-from drumline.core.waves import find_stop, manual_items
+from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
+from drumline.core.waves import find_stop, list_verified, manual_items
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, round_hint
@@ -274,11 +273,8 @@ def _is_judged(snapshot: Snapshot, step: StepId) -> bool:
 
 def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
     """Manual items of landed steps that no person has passed at a gate."""
-    passed = [g.opened for g in run.gates.values() if g.answer and g.answer.choice in (gates.CONTINUE, gates.APPROVE)]
-    shown = {(item.step, item.text) for gate in passed for item in gate.items}
-    approved = {gate.step for gate in passed if gate.kind is GateKind.APPROVE}
     items = ((step.id, item) for step in run.selected() for item in manual_items(run, step))
-    return tuple((step, item) for step, item in items if step not in approved and (step, item) not in shown)
+    return tuple((step, item) for step, item in items if item not in list_verified(run, step))
 
 
 def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
