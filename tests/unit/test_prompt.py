@@ -28,6 +28,7 @@ def test_the_task_and_the_text_of_the_step_are_told() -> None:
     assert prompt.startswith("# Task: Add the parser (step-1)\n")
     assert "“Demo”" in prompt
     assert "## The step\n\nWrite it.\n" in prompt
+    assert "## Expected outcome\n\nAdd the parser: it is done as the step says.\n" in prompt
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,10 @@ As the lexer does.
 
 - It parses.
 
+## Expected outcome
+
+Add the parser: everything that the step lists under Acceptance criteria holds. A person verifies by hand: it reads.
+
 ## What the steps left that this one needs
 
 ### step-1: Add the lexer
@@ -149,6 +154,10 @@ Tokens are tuples.
 ### step-0: Decide
 
 Its handoff is missing.
+
+## What was done before that
+
+- step-00 (Begin), landed as 0123456789ab
 
 ## You must
 
@@ -175,7 +184,7 @@ These commands are run after you finish; each must exit with 0.
 def test_the_whole_prompt_of_a_step_in_the_middle_of_a_plan() -> None:
     brief = replace(
         BRIEF,
-        step=replace(STEP, id=StepId("step-2")),
+        step=replace(STEP, id=StepId("step-2"), manual=("it reads",)),
         text="Write it.\n\n## Context\n\nAs the lexer does.\n\n## Acceptance criteria\n\n- It parses.\n",
         checks=(Check(command="make test"),),
         header=Header(agent="coder", session="261118-070940-qg8", number=2, total=3, batch="2"),
@@ -191,6 +200,7 @@ def test_the_whole_prompt_of_a_step_in_the_middle_of_a_plan() -> None:
             ),
             Handoff(step=StepId("step-0"), title="Decide"),
         ),
+        earlier=("step-00 (Begin), landed as 0123456789ab",),
         others=("step-3 (Print it)",),
     )
 
@@ -200,9 +210,11 @@ def test_the_whole_prompt_of_a_step_in_the_middle_of_a_plan() -> None:
 def test_what_was_left_is_cut_and_what_is_too_much_is_counted() -> None:
     many = [Handoff(step=StepId(f"s{n}"), title="T", words="w" * 5_000) for n in range(MOST_HANDOFFS + 2)]
 
-    prompt = write_prompt(replace(BRIEF, handoffs=many, others=[f"o{n}" for n in range(MOST_OTHERS + 3)]))
+    others, earlier = ([f"{letter}{n}" for n in range(MOST_OTHERS + 3)] for letter in "oe")
+    prompt = write_prompt(replace(BRIEF, handoffs=many, others=others, earlier=earlier))
 
     assert prompt.count("w" * MOST_WORDS + " … (cut)") == MOST_HANDOFFS
     assert "w" * (MOST_WORDS + 1) not in prompt
     assert f"of which nothing is told here: s{MOST_HANDOFFS} (T), s{MOST_HANDOFFS + 1} (T)." in prompt
     assert f"o{MOST_OTHERS - 1}; and 3 more." in prompt
+    assert f"- e{MOST_OTHERS - 1}\n- and 3 more\n" in prompt

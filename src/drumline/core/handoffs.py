@@ -11,6 +11,8 @@ MOST_WORDS = 1_500
 """Characters of what one step left for the next ones."""
 MOST_FILES = 12
 MOST_HANDOFFS = 8
+SHORT = 12
+"""Digits of a commit that a prompt names."""
 
 
 class Handoff(Record):
@@ -38,7 +40,7 @@ def tell_handoffs(handoffs: Sequence[Handoff]) -> str:
 def _tell(handoff: Handoff) -> str:
     parts = [f"### {handoff.step}: {handoff.title}"]
     if handoff.commit:
-        parts.append(f"Landed as {handoff.commit[:12]}. {_tell_files(handoff.files)}".strip())
+        parts.append(f"Landed as {handoff.commit[:SHORT]}. {_tell_files(handoff.files)}".strip())
     if not handoff.words.strip():
         return "\n\n".join([*parts, "Its handoff is missing."])
     left = handoff.words.strip()

@@ -46,8 +46,9 @@ class Brief(Record):
     the text offers to ask a person. `since` are the steps that landed while this one was worked on, if its work fails
     only together with them, `conflicts` the files that both sides changed, `fix` which of how many fixes this is,
     `passing` the checks that work passes whose agent ran out of time. `preamble` is what the plan says of itself,
-    `handoffs` what the steps left that this one needs, `others` the titles of steps that somebody else does, `failed`
-    the commit with work of another way that failed, `reviewed` the change that a step is to review.
+    `handoffs` what the steps left that this one needs, `earlier` the titles of the steps that those needed, `others`
+    those of steps that somebody else does, `failed` the commit with work of another way that failed, `reviewed` the
+    change that a step is to review.
     """
 
     step: Step
@@ -75,6 +76,7 @@ class Brief(Record):
     preamble: str = ""
     handoffs: Sequence[Handoff] = ()
     others: Sequence[str] = ()
+    earlier: Sequence[str] = ()
     failed: str = ""
     reviewed: str = ""
     lessons: Sequence[Lesson] = ()
@@ -95,7 +97,9 @@ def write_task(brief: Brief) -> str:
         "for you. Files of the plan and `.drumline/` are managed for you: changes to them are dropped.",
         _section("The plan in its own words", _shift(brief.preamble)),
         f"## The step\n\n{brief.text.strip()}",
+        _section("Expected outcome", _tell_outcome(brief)),
         _section("What the steps left that this one needs", tell_handoffs(brief.handoffs)),
+        _section("What was done before that", _list_some(brief.earlier)),
         _section("The change to review", brief.reviewed),
         _section("Work that failed", _tell_failed(brief.failed)),
         _section("Your role", brief.role),
@@ -143,6 +147,23 @@ def _shift(text: str) -> str:
 
 
 _CRITERIA = frozenset({"acceptance criteria", "success criteria", "acceptance", "definition of done"})
+
+
+def _tell_outcome(brief: Brief) -> str:
+    """What has to be so in the end: the step's own criteria, and what a person looks at."""
+    headings = {line.path[-1]: line.text for line in read_lines(brief.text) if line.paragraph < 0}
+    named = [text.strip("# :") for words, text in headings.items() if words in _CRITERIA]
+    holds = (
+        f"everything that the step lists under {' and '.join(named)} holds" if named else "it is done as the step says"
+    )
+    by_hand = f" A person verifies by hand: {'; '.join(brief.step.manual)}." if brief.step.manual else ""
+    return f"{brief.step.title}: {holds}.{by_hand}"
+
+
+def _list_some(titles: Sequence[str]) -> str:
+    """The first of these titles as a list; the others are counted."""
+    more = [f"and {len(titles) - MOST_OTHERS} more"] if len(titles) > MOST_OTHERS else []
+    return "\n".join(f"- {title}" for title in (*titles[:MOST_OTHERS], *more))
 
 
 def _tell_duties(brief: Brief) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from drumline.core import events as ev
-from drumline.core.handoffs import Handoff
+from drumline.core.handoffs import SHORT, Handoff
 from drumline.core.ids import StepId, Stream
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.prompt import Header
@@ -46,6 +46,30 @@ def _find_last_words(services: Services, run: RunState, step: StepId) -> str:
     read = {one.attempt for one in told if isinstance(one, ev.AttemptStarted) and one.reads}
     said = [one for one in told if isinstance(one, ev.AttemptEnded) and not one.failure and one.attempt not in read]
     return (said[-1].report.get(DOWNSTREAM) or said[-1].message) if said else ""
+
+
+def list_earlier(run: RunState, step: Step) -> tuple[str, ...]:
+    """The steps that are done and that this one needs only through others, the nearest first."""
+    told = {step.id, *step.needs}
+    waiting, found = [*step.needs], list[str]()
+    for name in waiting:
+        needs = run.plan.by_id[name].needs if name in run.plan.by_id else ()
+        new = [need for need in dict.fromkeys(needs) if need not in told]
+        told.update(new)
+        waiting += new
+        found += [_tell_earlier(run, run.plan.by_id[need]) for need in new if _is_done(run, need)]
+    return tuple(found)
+
+
+def _is_done(run: RunState, step: StepId) -> bool:
+    finished = run.finished.get(step)
+    return step in run.declared if finished is None else finished.state is StepEnd.DONE
+
+
+def _tell_earlier(run: RunState, step: Step) -> str:
+    finished = run.finished.get(step.id)
+    commit = f", landed as {finished.commit[:SHORT]}" if finished is not None and finished.commit else ""
+    return f"{step.id} ({step.title}){commit}"
 
 
 def list_others(run: RunState, step: Step) -> tuple[str, ...]:

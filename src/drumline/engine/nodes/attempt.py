@@ -23,7 +23,7 @@ from drumline.core.taskreport import read_report
 from drumline.core.taxonomy import Failure
 from drumline.core.waves import list_remarks
 from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, open_worker
-from drumline.engine.handoffs import list_handoffs, list_others, number_step
+from drumline.engine.handoffs import list_earlier, list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.reviewed import describe_reviewed
@@ -282,6 +282,7 @@ def open_brief(work: StepWork) -> Brief:
         remarks=list_remarks(run),
         preamble=run.plan.preamble,
         handoffs=list_handoffs(work.services, run, step),
+        earlier=list_earlier(run, step),
         others=list_others(run, step),
         reports=work.orders.reports,
     )
