@@ -15,6 +15,8 @@ from drumline.core.plan import Correction, Step
 from drumline.core.state import RunState
 from drumline.core.vocabulary import QUICK, PlanCause, StepEnd
 
+_AFTER_LANDING = (PlanCause.MANUAL, PlanCause.REVIEW)
+"""Why corrective steps are planned for steps that have landed."""
 MOST_HEALS = 2
 """How many corrective steps a step gets before it stays blocked."""
 
@@ -32,7 +34,7 @@ def name_correction(run: RunState, helps: StepId, letter: str = "h") -> StepId:
 def count_corrections(run: RunState, helps: StepId) -> int:
     """How many corrective steps were planned for a step that failed so far."""
     same = (planned for planned in run.corrections.values() if planned.helps == helps)
-    return sum(1 for planned in same if planned.cause is not PlanCause.MANUAL)
+    return sum(1 for planned in same if planned.cause not in _AFTER_LANDING)
 
 
 def send_back(run: RunState, asked: GateOpened, answered: GateAnswered) -> list[CorrectionPlanned]:
@@ -66,6 +68,7 @@ def _send_back(run: RunState, step: StepId, items: list[ManualItem], answered: G
         node="",
         visit=0,
         round=run.rounds.get(helps, 0),
+        origin_round=run.rounds.get(helps, 0),
         items=tuple(item.text for item in items),
     )
 
@@ -96,12 +99,12 @@ def is_healed(run: RunState, step: StepId, by: StepId) -> bool:
     return bool(wanted) and wanted <= passed and ran
 
 
-def find_planned(run: RunState, origin: StepId, *, scope: str, node: str, visit: int) -> CorrectionPlanned | None:
-    """What a visit has planned before its driver died; None if it has planned nothing."""
+def list_planned(run: RunState, origin: StepId, *, scope: str, node: str, visit: int) -> list[CorrectionPlanned]:
+    """What a visit has planned before its driver died."""
     made = (origin, scope, node, visit)
-    same = (p for p in run.corrections.values() if (p.origin, p.scope, p.node, p.visit) == made)
-    found = (p for p in same if p.round == run.rounds.get(p.helps, 0))  # visits are counted anew in each round
-    return next(found, None)
+    same = [p for p in run.corrections.values() if (p.origin, p.scope, p.node, p.visit) == made]
+    # Visits are counted anew in each round.
+    return [p for p in same if (p.round, p.origin_round) == (run.rounds.get(p.helps, 0), run.rounds.get(origin, 0))]
 
 
 def list_helped(run: RunState) -> list[tuple[StepId, StepId]]:
@@ -144,7 +147,7 @@ def tell_tried(run: RunState, step: StepId) -> str:
     """The corrective steps of a step, and what became of each; empty if there was none."""
     told = []
     for name, planned in run.corrections.items():
-        if planned.cause is PlanCause.MANUAL or planned.helps != step:
+        if planned.cause in _AFTER_LANDING or planned.helps != step:
             continue
         if (finished := run.finished.get(name)) is not None:
             told.append(f"{name} ({planned.correction.title}): {finished.reason or finished.state.value}")

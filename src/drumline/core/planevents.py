@@ -77,8 +77,9 @@ class CorrectionPlanned(Event):
     """Intent: a corrective step is written into the plan's files, for a step that waits for it from then on.
 
     The walk of `origin` asks for it, in a visit of `node`; `round` is that of the step that it `helps`, whose last work
-    is kept under the ref `kept`. `items` are what a person has to verify about it once more. `PlanChanged` follows once
-    it is written, `CorrectionRefused` if it cannot be.
+    is kept under the ref `kept`, and `origin_round` that of the walk. `items` are what a person has to verify about it
+    once more, `findings` those of a review that it puts right. `PlanChanged` follows once it is written,
+    `CorrectionRefused` if it cannot be.
     """
 
     correction: Correction
@@ -91,6 +92,8 @@ class CorrectionPlanned(Event):
     round: int = 0
     kept: str = ""
     items: tuple[str, ...] = ()
+    origin_round: int = 0
+    findings: tuple[str, ...] = ()
 
 
 class CorrectionRefused(Event):

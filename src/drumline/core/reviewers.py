@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from drumline.core.reviewing import WAVES
 from drumline.core.routing import STRONGER_FROM, TIERS, Candidate, raise_tier, spell_agent
 from drumline.core.state import RunState
 from drumline.core.trust import find_spec
@@ -11,7 +12,7 @@ from drumline.record import Record
 
 REVIEWER = "reviewer"
 """The table `[agents.reviewer]`, and what flows call whoever reviews."""
-STRONGEST = TIERS[-1]
+STANDARD, STRONGEST = TIERS[1], TIERS[-1]
 
 
 class Reviewer(Record):
@@ -25,15 +26,16 @@ class Reviewer(Record):
 def choose_reviewer(run: RunState, agents: Sequence[Candidate], *, strong: bool = False) -> Reviewer:
     """Who reviews what the first of these agents has done; a `strong` one looks at everything together."""
     profiles, own = run.begun.profiles, agents[0]
+    usual = STRONGEST if strong else STANDARD if run.plan.format == WAVES else ""
     if REVIEWER in profiles:
-        tier = profiles[REVIEWER].get("tier") or (STRONGEST if strong else own.tier)
+        tier = profiles[REVIEWER].get("tier") or usual or own.tier
         return Reviewer(name=REVIEWER, tier=tier, chosen="the configured reviewer")
     vendor = _find_vendor(spell_agent(run, own.name), profiles)
     for other in agents[1:]:
         name = spell_agent(run, other.name)
         if _find_vendor(name, profiles) != vendor:
-            return Reviewer(name=name, tier=STRONGEST if strong else other.tier, chosen="another vendor's agent")
-    tier = STRONGEST if strong else raise_tier(own.tier, fix=STRONGER_FROM)
+            return Reviewer(name=name, tier=usual or other.tier, chosen="another vendor's agent")
+    tier = usual or raise_tier(own.tier, fix=STRONGER_FROM)
     return Reviewer(name=spell_agent(run, own.name), tier=tier, chosen="the same agent in a session of its own")
 
 

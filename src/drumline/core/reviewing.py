@@ -20,13 +20,22 @@ from drumline.core.vocabulary import QUICK, Review, Settlement, Severity
 MOST_REVIEWS = 2
 """How often findings go back to the agent before a person is asked."""
 PERSON = "a person"
-CONFIRMED = "confirmed"
-"""What a `settle` node says beside the ways to settle a finding: it is to be put right."""
+WAVES = "waves"
+"""The format whose chunks are all reviewed, those that are blocked included, by a reviewer of the tier `standard`."""
+CONFIRMED, NAMED = "confirmed", "named"
+"""What a `settle` node says beside the ways to settle a finding: it is to be put right, or a person names it or not."""
+ACCEPT = "accept"
+"""The word before the ids of findings that a person takes as they are."""
 
 
 def is_wanted(run: RunState) -> bool:
     """Whether anything may be reviewed in this run at all."""
     return run.begun.rigor not in ("", QUICK) and run.begun.review is not Review.NONE
+
+
+def reviews_failures(run: RunState) -> bool:
+    """Whether work that its checks turn down for good is reviewed, too: every chunk of a plan in waves is."""
+    return run.plan.format == WAVES and is_wanted(run)
 
 
 def choose_reasons(run: RunState, found: Sequence[str]) -> tuple[str, ...]:
@@ -40,7 +49,7 @@ def choose_reasons(run: RunState, found: Sequence[str]) -> tuple[str, ...]:
 
 def is_reviewed(state: StepState) -> bool:
     """Whether a reviewer has looked at exactly this work already, or tried to, and nothing is left of that."""
-    blocked = any(one.is_open and one.finding.severity is Severity.BLOCKER for one in state.findings.values())
+    blocked = any(_is_open_blocker(one) for one in state.findings.values())
     return state.reviewed is not None and state.reviewed.tree == state.tree and not blocked and not list_due(state)
 
 
@@ -61,7 +70,20 @@ def tell_left(state: StepState) -> str:
         return ""
     named = "; ".join(f"{one.finding.id} {one.finding.title}" for one in left[:3])
     verb = "is" if len(left) == 1 else "are"
-    return f"{count_noun(len(left), 'confirmed blocker')} of its review {verb} left: {named}"
+    unseen = f"; {told}" if (told := tell_unseen(state)) else ""
+    return f"{count_noun(len(left), 'confirmed blocker')} of its review {verb} left: {named}{unseen}"
+
+
+def tell_unseen(state: StepState) -> str:
+    """Which reviewer gave no answer about blockers that are open; empty if none did."""
+    seen = state.reviewed
+    if seen is None or not seen.failure or not any(_is_open_blocker(one) for one in state.findings.values()):
+        return ""
+    return f"its reviewer, {seen.by} ({seen.chosen}), gave no usable answer when it looked again: {seen.failure}"
+
+
+def _is_open_blocker(one: Found) -> bool:
+    return one.is_open and one.finding.severity is Severity.BLOCKER
 
 
 def tell_due(state: StepState) -> str:
@@ -109,14 +131,31 @@ def read_verdicts(answer: Json, state: StepState, *, by: str) -> list[Event]:
 def settle_all(state: StepState, severity: Severity, *, how: str, why: str) -> list[Event]:
     """What a person, or the run's autonomy, says about all open findings of a severity; `confirmed` is not an end."""
     left = [name for name, one in state.findings.items() if one.is_open and one.finding.severity is severity]
+    if how == NAMED:
+        accepted = read_accepted(why, left)
+        if accepted:
+            return [FindingSettled(finding=name, how=Settlement.ACCEPTED, by=PERSON) for name in accepted]
+        how = CONFIRMED
     if how == CONFIRMED:
         doubtful = [name for name in left if why or not state.findings[name].confirmed]
         return [FindingConfirmed(finding=name, by=PERSON, why=why) for name in doubtful]
     return [FindingSettled(finding=name, how=Settlement(how), by=PERSON, why=why) for name in left]
 
 
-def describe_review(state: StepState) -> Mapping[str, Json]:
-    """The fields of `review` for the conditions and texts of a flow."""
+def read_accepted(said: str, open_ones: Collection[str]) -> list[str]:
+    """The findings that a person accepts by name: `accept` and ids, and nothing else; empty if that is not said."""
+    word, *names = said.replace(",", " ").split() or [""]
+    if word.lower() != ACCEPT or not names or not {*names} <= {*open_ones}:
+        return []
+    return list(dict.fromkeys(names))
+
+
+def describe_review(state: StepState, *, rounds: int | None = None) -> Mapping[str, Json]:
+    """The fields of `review` for the conditions and texts of a flow.
+
+    `rounds` is how often findings went back; without it, that is to the step's agent. Nobody goes on with what a
+    reviewer has not looked at again, and what fails its checks is only told.
+    """
     left = [one for one in state.findings.values() if one.is_open]
     blockers = [one for one in left if one.finding.severity is Severity.BLOCKER]
     sure = [one for one in blockers if one.confirmed]
@@ -124,8 +163,10 @@ def describe_review(state: StepState) -> Mapping[str, Json]:
     return {
         "unconfirmed": len(blockers) - len(sure),
         "blockers": len(sure),
-        "concerns": sum(1 for one in concerns if not one.confirmed),
-        "again": state.reviews < MOST_REVIEWS,
+        "concerns": len(concerns),
+        "again": (state.reviews if rounds is None else rounds) < MOST_REVIEWS and not tell_unseen(state),
+        "failing": bool(state.faults()),
+        "unseen": tell_unseen(state),
         "doubtful": tell_findings([one for one in blockers if not one.confirmed]),
         "told": tell_findings(sure),
         "listed": tell_findings(concerns),

@@ -198,6 +198,7 @@ def _step_started(state: RunState, event: ev.StepStarted) -> None:
 def _outdate_final(state: RunState) -> None:
     """The run branch is about to change: what the last walk has looked at is not what the run leaves behind."""
     if FINAL in state.working or FINAL in state.finished:
+        state.final_before = state.finished.get(FINAL, state.final_before)
         for known in (state.working, state.finished, state.deferred):
             known.pop(FINAL, None)
         state.rounds[FINAL] = state.rounds.get(FINAL, 0) + 1

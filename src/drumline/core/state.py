@@ -45,7 +45,8 @@ class RunState:
     the round from which on its present text counts, `reopened` says what is special about its present round. `quiet`
     says that no step was claimed since the run branch was seen where we left it. `corrections` are corrective steps
     that were planned, and `unfiled` those of them that are not in the plan's files yet; `unwritten` are documents, by
-    path, that are not, `documents` the digests of those that are.
+    path, that are not, `documents` the digests of those that are. `final_before` is how the last walk of the run ended
+    before more was landed.
     """
 
     id: RunId
@@ -91,6 +92,7 @@ class RunState:
     quiet: bool = True
     ended: ev.RunEnded | None = None
     lessons: ev.LessonsChanged | None = None
+    final_before: ev.StepFinished | None = None
 
     @property
     def begun(self) -> ev.RunStarted:

@@ -30,9 +30,13 @@ class StepReleased(Event):
 
 
 class StepRestarted(Event):
-    """A new round begins: fresh workspace, fresh budgets; attempts keep counting."""
+    """A new round begins: fresh workspace, fresh budgets; attempts keep counting.
+
+    With `keeps` what reviewers found stays open: it is about what has landed, and not about the workspace.
+    """
 
     round: int
+    keeps: bool = False
 
 
 class StepRechecked(Event):

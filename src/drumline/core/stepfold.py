@@ -71,7 +71,8 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.last = state.asked = state.refused = None
     state.agent = state.session = state.cut_short = ""
     state.verdicts = {}
-    state.reviewed, state.findings = None, {}
+    if not event.keeps:
+        state.reviewed, state.findings = None, {}
     state.trouble = ""
 
 

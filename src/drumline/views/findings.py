@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.events import StepFinished
+from drumline.core.finalreview import count_rounds
 from drumline.core.findings import Found
 from drumline.core.ids import FINAL
 from drumline.core.plaintext import count_noun
 from drumline.core.reviewing import MOST_REVIEWS
 from drumline.core.state import RunState
-from drumline.core.vocabulary import Settlement, Severity
+from drumline.core.vocabulary import PlanCause, Settlement, Severity
 from drumline.record import Record
 
 GONE = frozenset({Settlement.FIXED.value, Settlement.WRONG.value, Settlement.STEP.value})
@@ -35,8 +36,8 @@ class Finding(Record):
 
 def list_findings(run: RunState) -> tuple[Finding, ...]:
     """All that reviewers found about what this run did, in the order of its steps."""
-    ids = [*(step.id for step in run.selected()), FINAL]
-    ended = [run.finished[name] for name in ids if name in run.finished]
+    ended = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
+    ended += [final] if (final := _find_final(run)) is not None else []
     return tuple(_tell(one) for finished in ended for one in finished.findings)
 
 
@@ -49,7 +50,29 @@ def choose(found: Sequence[Finding], severity: Severity) -> tuple[Finding, ...]:
 def hits_cap(run: RunState) -> bool:
     """Whether blockers of a step are left although they went back to its agent as often as they may."""
     capped = [finished for finished in run.finished.values() if finished.reviews >= MOST_REVIEWS]
+    final = _find_final(run)
+    capped += [final] if final is not None and count_rounds(run) >= MOST_REVIEWS else []
     return any(one.holds_up for finished in capped for one in finished.findings)
+
+
+def tell_whole(run: RunState) -> tuple[str, ...]:
+    """What a person should know of the review of everything that the run landed."""
+    final = _find_final(run)
+    if final is None:
+        return ()
+    by = f"reviewed by {final.reviewed}" if final.reviewed else ""
+    return tuple(filter(None, (tell_review(final) or by, *_list_corrected(run))))
+
+
+def _list_corrected(run: RunState) -> list[str]:
+    """The corrective steps that it led to."""
+    steps = [name for name, planned in run.corrections.items() if planned.cause is PlanCause.REVIEW]
+    return [f"{count_noun(len(steps), 'step')} for what it found: {', '.join(steps)}"] if steps else []
+
+
+def _find_final(run: RunState) -> StepFinished | None:
+    """The last end of the last walk of the run, also if more has landed since."""
+    return run.finished.get(FINAL) or run.final_before
 
 
 def tell_review(finished: StepFinished) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
 from drumline.core.codec import FLOW_KINDS
+from drumline.core.corrections import count_corrections
+from drumline.core.finalreview import count_rounds
 from drumline.core.flow.events import FlowStarted, NodeBlocked, NodeEnded, NodeLost, NodeStarted
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
@@ -207,7 +209,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         started_at=snapshot.started_at,
         ended_at=snapshot.last_at if run.ended is not None or run.parked else snapshot.now,
         seconds=round(elapsed(snapshot), 3),
-        iterations=sum(step.fixes + step.reviews for step in steps),
+        iterations=sum(step.fixes + step.reviews for step in steps) + count_rounds(run),
         hit_review_cap=hits_cap(run),
         per_chunk=tuple(_chunk(step) for step in steps),
         files_changed=tuple(sorted({file for step in steps for file in step.files})),
@@ -257,7 +259,7 @@ def _make_step(
         needs=tuple(step.needs),
         attempts=attempts(snapshot, step.id),
         fixes=fixes(snapshot, step.id),
-        heals=sum(1 for planned in run.corrections.values() if planned.helps == step.id),
+        heals=count_corrections(run, step.id),
         lost=lost(snapshot, step.id),
         files=finished.files if finished else (),
         tests_added=tuple(file for file in finished.tests if file in created) if finished else (),

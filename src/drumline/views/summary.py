@@ -27,7 +27,7 @@ from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, rou
 from drumline.views.cells import count, flatten, list_under, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
-from drumline.views.findings import tell_review
+from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
 from drumline.views.gates import answer_command, retry_command
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
@@ -100,6 +100,7 @@ class Summary(Record):
     learned: Learned
     flaky: tuple[tuple[str, Tally], ...] = ()
     not_run: tuple[tuple[StepId, str], ...] = ()
+    whole: tuple[str, ...] = ()
 
     @property
     def proved(self) -> int:
@@ -150,6 +151,7 @@ def summary(snapshot: Snapshot) -> Summary:
         learned=describe_learned(run),
         flaky=list_flaky_checks(run),
         not_run=list_not_run(run),
+        whole=tell_whole(run),
     )
 
 
@@ -171,6 +173,7 @@ def summary_lines(found: Summary) -> list[str]:
     lines += list_under("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += list_under("flaky checks", [f"{flatten(command)} ({tally.in_words()})" for command, tally in found.flaky])
     lines += list_under("not run", [f"{step}: {flatten(item)}" for step, item in found.not_run])
+    lines += list_under("review of the whole", found.whole)
     lines += list_under("lessons", learned_lines(found.learned))
     lines += list_under("said at gates", [_remark_line(answer) for answer in found.remarks])
     lines += list_under("next", found.next)
@@ -235,6 +238,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "commits": sum(1 for s in found.landed if s.commit),
         "checks": checks_json(found.checks_passed, found.checks_total, found.flaky, found.not_run),
         "lessons": learned_json(found.learned),
+        "review_of_the_whole": list(found.whole),
         "seconds": round(found.seconds, 3),
         "usage": usage_json(found.usage),
         "agents": {name: usage_json(usage) for name, usage in found.agents.items()},

@@ -202,7 +202,12 @@ KINDS: Mapping[str, KindRule] = {
             make=PlanNode,
             about="The engine writes a corrective step into the plan's files; the step it helps waits for it; ours.",
             fields=(
-                FieldRule(name="edit", shape=Shape.TEXT, about="What is done to the plan.", choices=EDITS),
+                FieldRule(
+                    name="edit",
+                    shape=Shape.TEXT,
+                    about="Insert one corrective step, or those that put confirmed findings right (`correct`).",
+                    choices=EDITS,
+                ),
                 FieldRule(
                     name="cause",
                     shape=Shape.TEXT,

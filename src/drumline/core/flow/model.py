@@ -23,10 +23,11 @@ REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwri
 END_STATES = ("done", "failed", "blocked", "rejected")
 RECORDS = ("findings", "verdicts")
 """What the engine can make of an agent's answer."""
-SETTLING = ("confirmed", "accepted", "deferred")
-"""What a `settle` node can say of findings."""
-EDITS = ("insert",)
-"""What a `plan` node can do."""
+SETTLING = ("confirmed", "accepted", "deferred", "named")
+"""What a `settle` node can say of findings; `named` is what a person answers, who may name those to accept."""
+INSERT, CORRECT = "insert", "correct"
+EDITS = (INSERT, CORRECT)
+"""What a `plan` node can do: insert one corrective step, or those that put findings of a review right."""
 
 
 class Node(Record):
@@ -153,16 +154,17 @@ class LandNode(Node):
 
 
 class PlanNode(Node):
-    """The engine makes one edit of the plan: it writes a corrective step into its files, for the step or another one.
+    """The engine edits the plan: it writes a corrective step into its files, for the step or another one.
 
-    `helps` is the step that waits for it; without it the one that is walked. `fallback` is where a refusal leads.
+    `helps` is the step that waits for it; without it the one that is walked. With `edit: correct` it writes one for
+    each cluster of confirmed findings, which its texts know as `cluster`. `fallback` is where a refusal leads.
     """
 
     cause: str
     title: str
     what: str
     why: str
-    edit: str = "insert"
+    edit: str = INSERT
     helps: str = ""
     files: tuple[str, ...] = ()
     test: str = ""

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from drumline.core.finalreview import list_final_reasons
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.fold import fold_flows
 from drumline.core.flow.model import Json
 from drumline.core.flow.state import FlowState
 from drumline.core.flow.walk import Evaluate, begin_flow, walk_on
-from drumline.core.ids import StepId
+from drumline.core.ids import FINAL, StepId
 from drumline.core.orders import orders_for
 from drumline.core.plan import RUN_WALKS
 from drumline.core.runwalks import list_open
@@ -71,6 +72,7 @@ def describe_run(run: RunState, name: StepId) -> dict[str, Json]:
         "autonomy": begun.autonomy,
         "steps": [step.id for step in run.selected()],
         "preflight": [check.command for check in run.plan.preflight],
+        "review": list(list_final_reasons(run)) if name == FINAL else [],
         "checks": [check.command for check in orders_for(run, run.define(name)).checks],
     }
-    return {"run": told}
+    return {"run": told, "step": {"id": name, "title": run.define(name).title, "autonomy": begun.autonomy}}

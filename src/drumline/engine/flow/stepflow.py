@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from drumline.core.corrections import count_corrections, is_asked_for, tell_tried
+from drumline.core.finalreview import list_final_reasons
 from drumline.core.flow.model import NO_LANDING, Flow, Json, is_for_steps
 from drumline.core.flow.questions import Asker
 from drumline.core.ids import DriverId, Token
@@ -23,6 +24,7 @@ from drumline.engine.flow.performer import NodePerformer
 from drumline.engine.flow.runwalks import describe_run
 from drumline.engine.flow.stepwalk import StepFlowWalk
 from drumline.engine.nodes.attempt import open_brief
+from drumline.engine.nodes.review import write_whole_task
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.services import FlowServices
 from drumline.errors import InvalidInput
@@ -121,6 +123,7 @@ def open_course(work: StepWork, library: Library, name: str, *, worked: bool = F
             path=flow.path,
             digest=flow.digest,
             folder=work.services.workspaces.path(work.orders.step.id),
+            prompt=write_whole_task(work) if list_final_reasons(work.run) else "",
             variables=inherit(flow, {}),
             values=describe_run(work.run, work.orders.step.id),
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
 
 import anyio
 
@@ -17,7 +16,6 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import landing, steprules, verdicts
 from drumline.core.attempts import count_for_agent
-from drumline.core.corrections import find_planned
 from drumline.core.described import describe
 from drumline.core.examination import Verdict
 from drumline.core.flow.model import (
@@ -37,46 +35,35 @@ from drumline.core.flow.values import overlay
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
+from drumline.core.reviewing import reviews_failures
 from drumline.core.spending import count_usage
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.taxonomy import MOST_KILLS, Failure
+from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.vocabulary import DocumentKind, DropCause
 from drumline.engine.closing import Recover, close_open, restore_workspace, tell_moved
+from drumline.engine.flow.planedits import change_plan
 from drumline.engine.flow.visitattempt import VisitAttempt
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
-from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.review import describe_change, find_reasons, record_answer, settle_findings
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
-from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.nodes.stepwork import Ledger, Note, StepWork, known
 from drumline.engine.nodes.strays import note_change
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.orienting import tell_missing
 from drumline.engine.performer import StepPerformer
 from drumline.engine.salvage import read_work
-from drumline.errors import ChildKilled, DrumlineError, GitKilled, InvalidInput
+from drumline.errors import ChildKilled, DrumlineError, GitKilled
 from drumline.profiles import DEFAULT
 from drumline.record import replace
 
 Queueing = cmd.TakeTicket | cmd.Rebase | cmd.ProveCandidate | cmd.DropTicket | cmd.AwaitTurn
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
 Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Mutate | cmd.Undo | cmd.Land | Queueing
-
-
-class Ledger(Protocol):
-    """Where the effects of a step's nodes are recorded."""
-
-    async def record(self, note: Note) -> None:
-        """Append now, together with what was kept."""
-        ...
-
-    def keep(self, note: Note) -> None:
-        """Append with whatever is appended next, and before anything else is done."""
-        ...
 
 
 def is_steps_own(node: Node) -> bool:
@@ -134,7 +121,7 @@ class StepNodes:
             case CheckNode(checks=()):
                 return await self._alone(lambda: self._judge(self._check))
             case PlanNode() as edit:
-                return await self._alone(lambda: self._change_plan(edit, visit))
+                return await self._alone(lambda: change_plan(edit, visit, self.work, self.state, ledger=self.ledger))
             case DocumentNode() as document:
                 kind, step = DocumentKind(document.kind), self.work.orders.step
                 path = self.work.services.planfiles.place(kind, step) if self.work.orders.lands else ""
@@ -142,7 +129,7 @@ class StepNodes:
             case AgentNode() as node if is_steps_own(node):
                 return await self._alone(lambda: self._judge(partial(self._implement, node, visit)))
             case SettleNode() as settling:
-                return settle_findings(settling, visit, self.state)
+                return settle_findings(settling, visit, self.work, self.state)
             case AgentNode() as reader if reader.records:
                 return await self._review(reader, command, visit)
             case AgentNode(read_only=read_only):
@@ -306,8 +293,9 @@ class StepNodes:
         if isinstance(found, Verdict):
             shown = found is Verdict.PASSED and self.work.orders.autonomy == "verbose" and self.work.orders.lands
             evidence = await tell_work(self.work, self.state) if shown else ""
-            reasons = await find_reasons(self.work, self.state) if found is Verdict.PASSED else ()
             told = describe(found, self.work.orders, self.state, self.work.run)
+            over = found is Verdict.PASSED or (reviews_failures(self.work.run) and not told["again"])
+            reasons = await find_reasons(self.work, self.state) if over else ()
             return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons)})
         return _end(found) or Outcome(failure="the checks came to no verdict")
 
@@ -328,31 +316,6 @@ class StepNodes:
             again = verdicts.may_integrate(work.orders, self.state, work.run)
             return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})
         return _end(found) or Outcome(output={"commit": self.state.landed.commit if self.state.landed else ""})
-
-    async def _change_plan(self, node: PlanNode, visit: Visit) -> Outcome:
-        """Write a corrective step into the plan's files; a visit whose driver died goes on with what it had planned."""
-        run, key = self.work.run, visit.key
-        planned = find_planned(run, self._step, scope=key.scope, node=key.node, visit=key.visit)
-        if planned is None:
-            try:
-                planned = plan_correction(node, visit, run, kept=await self._keep_last())
-            except InvalidInput as error:
-                return Outcome(failure=str(error), failure_class=Failure.VALIDATION.value)
-            await self._append(Note(run=[planned]))
-        name = planned.correction.id
-        if name not in run.plan.by_id:
-            filed = await file_correction(self.work.services.planfiles, run, planned)
-            self.ledger.keep(Note(run=[filed]))
-            if isinstance(filed, ev.CorrectionRefused):
-                return Outcome(failure=filed.reason, failure_class=Failure.PERMANENT.value)
-        return Outcome(output={"step": name, "helps": planned.helps})
-
-    async def _keep_last(self) -> str:
-        """The commit under which the work that failed is kept; empty if there is none."""
-        state, workspaces = self.state, self.work.services.workspaces
-        if state.phase is not Phase.WORKED or state.tree is None or state.base is None:
-            return ""
-        return await workspaces.keep(self._step, str(state.attempts), state.tree, base=state.base)
 
     async def _find_refusal(self) -> str:
         """Why the work may not land, whatever the flow says; empty if it may."""

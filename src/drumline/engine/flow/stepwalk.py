@@ -166,13 +166,13 @@ class StepFlowWalk(FlowWalk):
             case cmd.Recheck(round=number, anew=True):
                 return [ev.StepRechecked(round=number, anew=True)]
             case cmd.Recheck(round=number):
-                root = self._stack.flows.get("")
-                over = root is not None and root.ended is not None
+                over = (root := self._stack.flows.get("")) is not None and root.ended is not None
                 return [ev.StepRestarted(round=number) if over else ev.StepRechecked(round=number)]
             case cmd.Restart(round=number):
                 rewritten = self.state.round < self.run.rewritten.get(self.step, 0)
                 goes_on = self._halted and not rewritten and self.work.orders.lands
-                return [ev.StepRechecked(round=number) if goes_on else ev.StepRestarted(round=number)]
+                keeps = not self.work.orders.lands
+                return [ev.StepRechecked(round=number) if goes_on else ev.StepRestarted(round=number, keeps=keeps)]
             case _:
                 return []
 

@@ -13,6 +13,7 @@ from drumline.core.money import dollars
 from drumline.core.plaintext import strip_controls
 from drumline.core.proof import Colour
 from drumline.core.spending import COST
+from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.engine.finishing import foresee
 from drumline.engine.nodes.stepwork import StepWork, known
@@ -68,6 +69,16 @@ def list_checks(work: StepWork, state: StepState) -> list[str]:
     proof = foresee(state, work.orders, work.run)
     why = f" ({', '.join(reason.value for reason in proof.why)})" if proof.why else ""
     return [f"Its checks; it would land as {proof.level.value}{why}:", *told] if told else ["It has no checks."]
+
+
+def list_proofs(run: RunState) -> list[str]:
+    """How much is known about each step that has landed, for who looks at all of them together."""
+    ended = (run.finished.get(step.id) for step in run.selected())
+    return [
+        f"- {one.step}: {one.proof.level.value}, {one.checks_passed} of {_count(one.checks_total, 'check')} passed"
+        for one in ended
+        if one is not None and one.proof is not None
+    ]
 
 
 def _tell_cost(state: StepState) -> str:

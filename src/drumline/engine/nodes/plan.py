@@ -6,24 +6,30 @@ unwritten writes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 
 import anyio.to_thread
 
 from drumline.core import events as ev
 from drumline.core.corrections import name_correction
+from drumline.core.finalreview import Cluster, cluster_due, describe_cluster, name_review_steps
 from drumline.core.flow.model import Json, PlanNode
 from drumline.core.flow.templates import render_strict, resolve_raw
+from drumline.core.flow.values import overlay
 from drumline.core.ids import StepId
 from drumline.core.plaintext import strip_controls
 from drumline.core.plan import RUN_WALKS, Correction, Marks
+from drumline.core.reviewing import list_due
 from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
 from drumline.core.validation import validate
 from drumline.core.vocabulary import PlanCause
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.refusals import explain_refusal
 from drumline.errors import InvalidInput, NotNow
 from drumline.ports.planfiles import PlanFiles
+from drumline.record import replace
 
 HINT = "drumline flow validate FILE"
 MOST_TITLE, MOST_TEXT = 200, 16_000
@@ -42,9 +48,14 @@ def plan_correction(node: PlanNode, visit: Visit, run: RunState, *, kept: str = 
     if helps not in run.plan.by_id:
         known = ", ".join(list(run.plan.by_id)[:10])
         raise InvalidInput(f"there is no step {helps!r} that could be helped (there are {known})", hint=HINT)
+    return replace(_plan(node, visit, run, helps=helps, name=name_correction(run, helps)), kept=kept)
+
+
+def _plan(node: PlanNode, visit: Visit, run: RunState, *, helps: StepId, name: StepId) -> ev.CorrectionPlanned:
+    values = visit.values
     title = _read(node.title, values, most=MOST_TITLE, name="title")
     correction = Correction(
-        id=name_correction(run, helps),
+        id=name,
         title=" ".join(title.split()),
         what=_read(node.what, values, most=MOST_TEXT, name="what"),
         why=_read(node.why, values, most=MOST_TEXT, name="why"),
@@ -60,23 +71,45 @@ def plan_correction(node: PlanNode, visit: Visit, run: RunState, *, kept: str = 
         visit=visit.key.visit,
         scope=visit.key.scope,
         round=run.rounds.get(helps, 0),
-        kept=kept,
+        origin_round=run.rounds.get(visit.step, 0),
     )
 
 
+def plan_review_steps(node: PlanNode, visit: Visit, run: RunState, state: StepState) -> list[ev.CorrectionPlanned]:
+    """The corrective steps for the confirmed findings about what has landed; InvalidInput if there are none."""
+    clusters = cluster_due(run, list_due(state))
+    if not clusters:
+        raise InvalidInput("no confirmed finding about a landed step is left to be put right", hint=HINT)
+    names = name_review_steps(run, clusters)
+    return [_plan_review_step(node, visit, run, cluster, name) for cluster, name in zip(clusters, names, strict=True)]
+
+
+def _plan_review_step(
+    node: PlanNode, visit: Visit, run: RunState, cluster: Cluster, name: StepId
+) -> ev.CorrectionPlanned:
+    values = overlay({"cluster": describe_cluster(run, cluster)}, visit.values)
+    planned = _plan(node, visit._replace(values=values), run, helps=cluster.helps, name=name)
+    return replace(planned, findings=cluster.ids)
+
+
 async def file_correction(
-    planfiles: PlanFiles, run: RunState, planned: ev.CorrectionPlanned
+    planfiles: PlanFiles, run: RunState, planned: ev.CorrectionPlanned, *, beside: Collection[StepId] = ()
 ) -> ev.PlanChanged | ev.CorrectionRefused:
-    """Write a corrective step into the plan's files, and say what the plan is from then on, or why it is not."""
+    """Write a corrective step into the plan's files, and say what the plan is from then on, or why it is not.
+
+    `beside` are others that are written at the same time.
+    """
     try:
-        return await anyio.to_thread.run_sync(_file, planfiles, run, planned)
+        return await anyio.to_thread.run_sync(partial(_file, planfiles, run, planned, beside=beside))
     except (InvalidInput, NotNow) as error:
         return ev.CorrectionRefused(step=planned.correction.id, reason=str(error))
     except OSError as error:
         return ev.CorrectionRefused(step=planned.correction.id, reason=explain_refusal(error))
 
 
-def _file(planfiles: PlanFiles, run: RunState, planned: ev.CorrectionPlanned) -> ev.PlanChanged:
+def _file(
+    planfiles: PlanFiles, run: RunState, planned: ev.CorrectionPlanned, *, beside: Collection[StepId]
+) -> ev.PlanChanged:
     name, helped = planned.correction.id, run.define(planned.helps)
     planfiles.insert(planned.correction, helps=helped)
     reading = planfiles.read()
@@ -88,7 +121,7 @@ def _file(planfiles: PlanFiles, run: RunState, planned: ev.CorrectionPlanned) ->
     paths = {step.path for step in changed}
     return ev.PlanChanged(
         changed=changed,
-        order=tuple(step.id for step in reading.plan.steps if step.id in {*run.plan.by_id, name}),
+        order=tuple(step.id for step in reading.plan.steps if step.id in {*run.plan.by_id, *beside, name}),
         digests={path: digest for path, digest in reading.digests.items() if path in paths},
         marks={step.id: reading.marks.get(step.id, Marks()) for step in changed},
         cause=planned.cause,

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
+from drumline.core.finalreview import count_rounds, list_final_reasons, list_flagged
 from drumline.core.findings import tell_findings
 from drumline.core.flow.model import AgentNode, Json, SettleNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.templates import render_lenient
-from drumline.core.ids import Commit, Tree
+from drumline.core.ids import FINAL, Commit, Tree
 from drumline.core.judge import list_edited
 from drumline.core.reviewers import REVIEWER, Reviewer, choose_reviewer
 from drumline.core.reviewing import (
@@ -23,13 +24,14 @@ from drumline.core.reviewing import (
     read_review,
     read_verdicts,
     settle_all,
+    tell_unseen,
 )
 from drumline.core.risk import Change, is_documentation, list_reasons
 from drumline.core.routing import spell_agent
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import Severity
-from drumline.engine.nodes.evidence import list_checks
+from drumline.engine.nodes.evidence import list_checks, list_proofs
 from drumline.engine.nodes.stepwork import StepWork, known
 from drumline.engine.nodes.visit import Visit
 from drumline.record import replace
@@ -37,6 +39,8 @@ from drumline.record import replace
 FINDINGS = "findings"
 MOST_DIFF = 60_000
 """Characters of a diff that a prompt has; the rest is in the workspace."""
+MOST_TASK, LEAST_TEXT = 40_000, 600
+"""Characters that the texts of all steps have together in a prompt, and that each may have in any case."""
 MOST_LINES = 20_000
 """Added lines that are searched for boundaries."""
 GUIDES = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".editorconfig")
@@ -45,10 +49,10 @@ GUIDES = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".editorconfig")
 async def find_reasons(work: StepWork, state: StepState) -> tuple[str, ...]:
     """Why the work is reviewed before it lands; empty if it is not, or was already."""
     run, step = work.run, work.orders.step
-    if not work.orders.lands or not is_wanted(run) or state.base is None or state.tree is None:
+    if not is_wanted(run) or state.base is None or state.tree is None or is_reviewed(state):
         return ()
-    if is_reviewed(state):
-        return ()
+    if not work.orders.lands:
+        return list_final_reasons(run) if step.id == FINAL else ()
     files = tuple(await work.services.workspaces.changed(state.base, state.tree))
     lines = () if is_documentation(files) else await _read_added(work, state.base, state.tree)
     change = Change(
@@ -75,7 +79,8 @@ async def describe_change(work: StepWork, state: StepState, reasons: Sequence[st
         "tree": tree,
         "files": "\n".join(f"- `{path}` ({kind})" for path, kind in changed.items()) or "none",
         "diff": cut_diff(diff),
-        "checks": "\n".join(list_checks(work, state)) if work.orders.lands else "See the steps.",
+        "checks": "\n".join(list_checks(work, state) if work.orders.lands else list_proofs(work.run)),
+        "where": _tell_where(work, base),
         "findings": tell_findings(known_ones) or "none",
         "conventions": ", ".join(f"`{name}`" for name in guides) or "no file of its own",
     }
@@ -84,6 +89,21 @@ async def describe_change(work: StepWork, state: StepState, reasons: Sequence[st
 def cut_diff(diff: str) -> str:
     """As much of a diff as a prompt has."""
     return diff if len(diff) <= MOST_DIFF else f"{diff[:MOST_DIFF]}\n… (cut; the current directory has the rest)"
+
+
+def write_whole_task(work: StepWork) -> str:
+    """What the steps that have landed were to do, for who looks at all of them together."""
+    run, read = work.run, work.services.read_pinned
+    ended = (run.finished.get(step.id) for step in run.selected())
+    steps = [run.plan.by_id[one.step] for one in ended if one is not None and one.commit is not None]
+    most = max(LEAST_TEXT, MOST_TASK // max(1, len(steps)))
+    texts = [_cut(read(step).strip(), most) for step in steps]
+    told = [f"## {step.id}: {step.title}\n\n{text}" for step, text in zip(steps, texts, strict=True)]
+    return _cut("\n\n".join([f"# {run.plan.title}", *filter(None, (run.plan.preamble.strip(),)), *told]), 2 * MOST_TASK)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most].rstrip()} … (cut)"
 
 
 def find_range(work: StepWork, state: StepState) -> tuple[Commit, Tree]:
@@ -105,22 +125,50 @@ def record_answer(
     seen: list[ev.Event] = [looked] if node.records == FINDINGS else []
     if outcome.failure:
         fold_step(state, seen)
-        return replace(outcome, effects=(*outcome.effects, *seen))
+        effects = (*outcome.effects, *seen)
+        if not (unseen := tell_unseen(state)):
+            return replace(outcome, effects=effects)
+        # A look that failed says nothing about blockers that are open: the flow goes on with those.
+        silent = {"findings": [], "fixed": [], "review": _describe(work, state)}
+        notices = (*outcome.notices, unseen)
+        return replace(outcome, output=silent, failure="", failure_class="", effects=effects, notices=notices)
     if node.records == FINDINGS:
         found = read_review(outcome.output, state, step=work.orders.step.id, steps=work.run.plan.by_id, by=who.name)
     else:
         found = read_verdicts(outcome.output, state, by=who.name)
     fold_step(state, [*seen, *found])
-    told = {**_as_mapping(outcome.output), "review": describe_review(state)}
+    told = {**_as_mapping(outcome.output), "review": _describe(work, state)}
     return replace(outcome, output=told, effects=(*outcome.effects, *seen, *found))
 
 
-def settle_findings(node: SettleNode, visit: Visit, state: StepState) -> Outcome:
+def settle_findings(node: SettleNode, visit: Visit, work: StepWork, state: StepState) -> Outcome:
     """Record what becomes of findings, and what is left."""
     why = render_lenient(node.why, visit.values)
     events = settle_all(state, Severity(node.severity), how=node.how, why=why)
     fold_step(state, events)
-    return Outcome(output=describe_review(state), effects=tuple(events))
+    accepted = any(isinstance(event, ev.FindingSettled) for event in events)
+    return Outcome(output={**_describe(work, state), "accepted": accepted}, effects=tuple(events))
+
+
+def _describe(work: StepWork, state: StepState) -> Mapping[str, Json]:
+    """The fields of `review`, with how a person who works on the files puts something right."""
+    lands, run = work.orders.lands, work.run
+    folder = f"fix them by hand in {work.services.workspaces.path(work.orders.step.id)}"
+    by_hand = folder if lands else f"commit a fix of your own to {run.begun.branch}"
+    return {**describe_review(state, rounds=None if lands else count_rounds(run)), "by_hand": by_hand}
+
+
+def _tell_where(work: StepWork, base: Commit) -> str:
+    """What a reviewer finds in the current directory."""
+    if work.orders.lands:
+        return f"The current directory has the work, uncommitted, on commit {base}."
+    flagged = list_flagged(work.run)
+    together = f" The plan flags {', '.join(flagged)}: look at those together, and longest." if flagged else ""
+    return (
+        f"The current directory has everything that the steps of a run have landed since commit {base}; each of them "
+        f"was judged by itself.{together} Look above all for what only shows in the whole. Name the `step` that a "
+        "finding is about, by its id."
+    )
 
 
 def name_reader(node: AgentNode, work: StepWork, state: StepState) -> Reviewer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from drumline.core import events as ev
 from drumline.core.orders import Orders
@@ -29,6 +29,18 @@ class Note(Record):
     def then(self, other: Note) -> Note:
         """Both notes, in order."""
         return Note(step=[*self.step, *other.step], run=[*self.run, *other.run])
+
+
+class Ledger(Protocol):
+    """Where the effects of a step's nodes are recorded."""
+
+    async def record(self, note: Note) -> None:
+        """Append now, together with what was kept."""
+        ...
+
+    def keep(self, note: Note) -> None:
+        """Append with whatever is appended next, and before anything else is done."""
+        ...
 
 
 async def forget(event: ev.Event) -> None:
