@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.cli_flows import write_files
@@ -69,13 +70,13 @@ def open_user(folder: Path, kind: str, *reviews: Rule) -> User:
 @pytest.mark.parametrize("kind", ["dag", *(pytest.param(k, marks=pytest.mark.long) for k in PLANS if k != "dag")])
 def test_what_is_found_in_the_whole_is_a_step_of_the_plan_that_lands(tmp_path: Path, kind: str) -> None:
     plan, step, added, file = PLANS[kind]
-    whole = {"step": "@final"}
+    whole: Any = {"step": "@final"}
     first, again = look(BLOCKER, STRAY, **whole, attempt=1), look(fixed=("@final-F1",), **whole)
     user = open_user(tmp_path, kind, first, again)
 
     ran = user.drumline("run", plan, "--agent", SCRIPTED, "--autonomy", "autopilot")
 
-    report = user.drumline("report", "--json").json
+    report: Any = user.drumline("report", "--json").json
     assert ran.code == 0, ran.text
     assert states_of(user.status()) == {step: "done", added: "done"}
     assert f"@final adds to the plan (review): {added}" in ran.text
@@ -97,7 +98,7 @@ def test_blockers_of_the_whole_are_asked_about_and_one_is_accepted_by_name(tmp_p
     question = str(user.status()["gates"])
     ended = user.drumline("answer", left[0], "accept", "--resume")
 
-    report = user.drumline("report", "--json").json
+    report: Any = user.drumline("report", "--json").json
     assert parked.code == 2, parked.text
     assert {name for name in states_of(user.status()) if "R" in name} == {"step-R1", "step-R2", "step-R1b", "step-R2b"}
     assert named.code == 2, named.text
