@@ -54,6 +54,20 @@ def test_a_group_is_ticked_with_its_last_step_and_opened_with_the_first(tmp_path
     assert file.read_text() == text.replace("[ ] 1.3", "[x] 1.3")
 
 
+def test_a_task_whose_parts_are_all_optional_is_ticked_without_them(tmp_path: Path) -> None:
+    text = "# P\n\n- [ ] 1. Build\n  - both floors\n  - [ ]* 1.1 Test\n    - [ ] twice\n- [ ] 2. Paint\n"
+    text += "  - _Requirements: 1_\n"
+    file, files = put(tmp_path, "tasks.md", text)
+
+    tick(files, "1")
+    built = file.read_text()
+    tick(files, "1.1")
+
+    assert built == text.replace("[ ] 1. ", "[x] 1. ")
+    assert file.read_text() == built.replace("[ ]* 1.1", "[x]* 1.1").replace("[ ] twice", "[x] twice")
+    assert [problem.code for problem in files.read().problems] == ["no_checks"]
+
+
 def test_a_box_without_an_id_beside_the_steps_of_a_group_is_a_step(tmp_path: Path) -> None:
     text = "# P\n\n- [ ] 1. Build\n  - [ ] 1.1 Floor\n  - [ ] Write the migration\n    - [ ] and try it\n"
     text += "  - [ ] 1.2 Roof\n"

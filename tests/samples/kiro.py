@@ -57,6 +57,34 @@ SAMPLES = {
             3.1 < 2 : skipped
         """,
     ),
+    "tasks whose parts are all optional": Sample(
+        name=NAME,
+        text="# Plan\n\n- [ ] 1. Set up\n  - Create the folders\n  - [ ]* 1.1 Test it\n- [ ] 2. Build\n  - [ ] 2.1 Model\n"
+        "    - Tests: `make model`\n    - [ ]* 2.1.1 Test it\n      - Tests: `make deep`\n  - [ ] 2.2 View\n- [ ] 3. Ship\n- [x]* 3.1 Test it\n"
+        "- [ ]* 4. Tune\n  - [ ]* 4.1 Test it\n",
+        steps="""
+            1
+            1.1 < 1 : skipped
+            2.1 < 1.1 ! make model
+            2.1.1 < 2.1 : skipped ! make deep
+            2.2 < 2.1.1
+            3 < 2.2
+            3.1 < 3 : done
+            4.1 < 3.1 : skipped
+        """,
+    ),
+    "a graph that names the optional part of a task": Sample(
+        name=NAME,
+        text="# Plan\n\n- [ ] 1. Set up\n  - [ ]* 1.1 Test it\n  - [ ]* 1.2 Load it\n- [ ] 2. Build\n- [ ] 3. Ship\n\n"
+        '## Task Dependency Graph\n\n```json\n{"waves": [{"id": 0, "tasks": ["1.1", "1.2"]}, {"id": 1, "tasks": ["2", "3"]}]}\n```\n',
+        steps="""
+            1
+            1.1 : skipped
+            1.2 : skipped
+            2 < 1.1 1 1.2
+            3 < 1.1 1 1.2
+        """,
+    ),
     "numbers behind letters": Sample(
         name=NAME,
         text="# Plan\n\n## Tasks\n\n### A — Server\n\n- [x] A1. Detect it\n  - _Requirements: 1.1_\n\n- [ ] A2. Show it\n  - _Requirements: 1.2_\n\n"

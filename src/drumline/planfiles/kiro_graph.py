@@ -156,7 +156,7 @@ def _read_arrows(text: str) -> _Links | None:
 
 def _resolve(links: _Links, tasks: TaskList, path: str, line: int) -> Graph:
     """The links between steps; a group stands for its steps, and what the graph leaves out waits for all above it."""
-    names = _names(tasks)
+    names = _names(tasks, links.named)
     needs: dict[StepId, dict[StepId, None]] = {step: {} for one in links.named for step in names.get(one, ())}
     for task, need in links.pairs:
         for step in names.get(task, ()):
@@ -170,9 +170,16 @@ def _resolve(links: _Links, tasks: TaskList, path: str, line: int) -> Graph:
     return Graph(needs=list(_fill(tasks, needs)), problems=tuple(problems))
 
 
-def _names(tasks: TaskList) -> dict[str, tuple[StepId, ...]]:
-    """Steps by their ids, and the steps of a group by its id."""
+def _names(tasks: TaskList, written: Sequence[str]) -> dict[str, tuple[StepId, ...]]:
+    """Steps by their ids, the steps of a group by its id; an optional part that is `written` alone is its task, too."""
     found: dict[str, tuple[StepId, ...]] = {task.id: (task.id,) for task in tasks.tasks}
+    ids = {task.number: task.id for task in tasks.tasks}
+    known = {*written}
+    for task in tasks.tasks:
+        parts = (ids[number] for number in sorted(task.apart) if number in ids) if task.id not in known else ()
+        first = next((part for part in parts if part in known), None)
+        if first is not None:
+            found[first] = (first, task.id)
     for number, named in tasks.groups.items():
         if named.id:
             found.setdefault(named.id, tuple(task.id for task in tasks.tasks if number in task.groups))

@@ -6,7 +6,7 @@ What stands in a code block, a quotation or an HTML comment is text: no heading,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
 
@@ -101,13 +101,14 @@ class Outline(Record):
             yield heading
             heading = self.headings[heading].parent
 
-    def inside(self, number: int) -> Iterator[int]:
-        """The numbers of all items nested in an item, from top to bottom."""
+    def inside(self, number: int, *, without: Collection[int] = ()) -> Iterator[int]:
+        """The numbers of all items nested in an item, from top to bottom; `without` some and what is in them."""
         waiting = list(reversed(self.children.get(number, ())))
         while waiting:
             child = waiting.pop()
-            yield child
-            waiting += reversed(self.children.get(child, ()))
+            if child not in without:
+                yield child
+                waiting += reversed(self.children.get(child, ()))
 
 
 @lru_cache(maxsize=4)

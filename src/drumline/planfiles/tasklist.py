@@ -26,7 +26,8 @@ DONE_MARK = "x"
 class Task(Record):
     """A box that is a step: the number of its list item, what its words say, its groups from the outside in.
 
-    `skipped` says why it is not done, "" if it is; `deferred` that this holds for work that was begun, too.
+    `skipped` says why it is not done, "" if it is; `deferred` that this holds for work that was begun, too. `apart` are
+    the boxes of the optional tasks that belong to it, which are none of its items.
     """
 
     id: StepId
@@ -36,6 +37,11 @@ class Task(Record):
     groups: tuple[int, ...] = ()
     skipped: str = ""
     deferred: bool = False
+    apart: frozenset[int] = frozenset()
+
+    def items(self, outline: Outline) -> Iterator[int]:
+        """The numbers of the items that the task is done with, from top to bottom."""
+        return outline.inside(self.number, without=self.apart)
 
 
 class TaskList(Record):
@@ -91,10 +97,9 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
     criteria = {number: heading for number, heading in criteria.items() if number not in deferred}
     named = _find_boxes(outline, grammar, criteria)
     named = _add_siblings(outline, named, grammar)
-    groups = _find_groups(outline, named)
-    heads = {named[number].id: number for number in groups}
-    heading = set(groups)
-    steps = [number for number in named if number not in heading]
+    groups, apart = _part_optional(outline, named, grammar)
+    heads = {one.id: number for number, one in groups.items()}
+    steps = [number for number in named if number not in groups]
     ids, problems = _make_ids(outline, named, steps, path)
     tasks = tuple(
         Task(
@@ -102,18 +107,18 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
             number=number,
             entry=outline.entries[number],
             named=named[number],
-            groups=tuple(reversed(list(_groups_of(number, outline, named, heads)))),
+            groups=tuple(reversed(list(_groups_of(number, outline, groups, heads=heads, own=named[number].id)))),
             skipped=deferred.get(number) or _read_star(outline.entries[number], named[number], grammar),
             deferred=number in deferred,
+            apart=apart.get(number, frozenset()),
         )
         for number in steps
     )
-    kept = {number: named[number] for number in groups}
     problems += _name_strays(outline, {*named, *criteria}, path)
     problems += _name_marks(outline, [number for number in named if number not in deferred], grammar, path)
     problems += _name_deferred(tasks, path)
     problems += _name_ticked(outline, tasks, groups, grammar, path=path)
-    return TaskList(tasks=tasks, groups=kept, criteria=criteria, problems=tuple(problems))
+    return TaskList(tasks=tasks, groups=groups, criteria=criteria, problems=tuple(problems))
 
 
 def _read_star(entry: Entry, named: Named, grammar: Grammar) -> str:
@@ -179,13 +184,39 @@ def _heads(step: str) -> Iterator[str]:
     yield from (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def _groups_of(number: int, outline: Outline, named: Mapping[int, Named], heads: Mapping[str, int]) -> Iterator[int]:
-    """The groups a task belongs to, innermost first: the tasks around it, else those whose ids begin its own."""
-    around = [parent for parent in _ancestors(outline.entries[number], outline) if parent in named]
+def _part_optional(
+    outline: Outline, named: Mapping[int, Named], grammar: Grammar
+) -> tuple[dict[int, Named], dict[int, frozenset[int]]]:
+    """The groups, and what looks like one but is a task: all tasks in it are optional, so the work is its own.
+
+    The latter with the boxes of those tasks.
+    """
+    groups = {number: named[number] for number in _find_groups(outline, named)}
+    if not grammar.stars:
+        return groups, {}
+    heads = {one.id: number for number, one in groups.items()}
+    inside: dict[int, list[int]] = {}
+    for number in named:
+        for group in _groups_of(number, outline, groups, heads=heads, own=named[number].id):
+            inside.setdefault(group, []).append(number)
+    starred = {number for number in named if _read_star(outline.entries[number], named[number], grammar)}
+    apart: dict[int, frozenset[int]] = {}
+    for group in reversed(groups):
+        steps = [number for number in inside.get(group, ()) if number not in groups or number in apart]
+        if steps and group not in starred and starred.issuperset(steps):
+            apart[group] = frozenset(inside[group])
+    return {number: one for number, one in groups.items() if number not in apart}, apart
+
+
+def _groups_of(
+    number: int, outline: Outline, groups: Collection[int], *, heads: Mapping[str, int], own: str
+) -> Iterator[int]:
+    """The groups a task belongs to, innermost first: those around it, else those whose ids begin its own."""
+    around = [parent for parent in _ancestors(outline.entries[number], outline) if parent in groups]
     if around:
         yield from around
         return
-    yield from (heads[head] for head in reversed(list(_heads(named[number].id))) if head in heads)
+    yield from (heads[head] for head in reversed(list(_heads(own))) if head in heads)
 
 
 def _make_ids(
@@ -238,7 +269,7 @@ def _stray(entries: Sequence[Entry], outline: Outline, path: str) -> Problem:
 
 
 def _name_ticked(
-    outline: Outline, tasks: Sequence[Task], groups: Sequence[int], grammar: Grammar, *, path: str
+    outline: Outline, tasks: Sequence[Task], groups: Collection[int], grammar: Grammar, *, path: str
 ) -> Iterator[Problem]:
     """Boxes that are ticked while something in them is open: what is in them counts."""
     left: dict[int, list[str]] = {}
@@ -246,7 +277,7 @@ def _name_ticked(
         done = read_mark(task.entry.mark, grammar) is Status.DONE
         for number in task.groups if not done and not task.skipped else ():
             left.setdefault(number, []).append(task.id)
-        open_items = [outline.entries[number] for number in outline.inside(task.number)] if done else []
+        open_items = [outline.entries[number] for number in task.items(outline)] if done else []
         words = [item.words for item in open_items if item.box >= 0 and item.mark.isspace()]
         if words:
             message = f"{task.id} is ticked, but its item {words[0][:60]!r} is open; the task counts as done"

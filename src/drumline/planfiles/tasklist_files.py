@@ -73,7 +73,7 @@ class TaskListDialect:
             return []
         spans = list(self._own_spans(task, marks, outline))
         spans += self._group_spans(task, marks, outline, tasks)
-        boxes = {outline.entries[number].line: outline.entries[number].box for number in outline.inside(task.number)}
+        boxes = {outline.entries[number].line: outline.entries[number].box for number in task.items(outline)}
         lines = match_checks(step.checks, find_checks(task, outline))
         wanted = {boxes.get(lines.get(line, 0), -1) for line in ticked}
         spans += [(box, box + 1, DONE_MARK) for box in wanted if box >= 0 and text[box] == OPEN_MARK]
@@ -112,7 +112,7 @@ class TaskListDialect:
             yield entry.box, entry.box + 1, self._mark(wanted.status)
         if wanted.status is not Status.DONE:
             return
-        for item in (outline.entries[number] for number in outline.inside(task.number)):
+        for item in (outline.entries[number] for number in task.items(outline)):
             if item.box >= 0 and item.mark.isspace():
                 yield item.box, item.box + 1, DONE_MARK
 
@@ -197,7 +197,7 @@ def _step(task: Task, text: str, outline: Outline, path: str) -> Step:
     cuts = [(box - entry.start, box - entry.start + 1, OPEN_MARK) for box in boxes if box >= 0]
     neutral = replace_spans(written, cuts).rstrip()
     checks = find_checks(task, outline)
-    words = " ".join([entry.words, *(outline.entries[number].words for number in outline.inside(task.number))])
+    words = " ".join([entry.words, *(outline.entries[number].words for number in task.items(outline))])
     return Step(
         id=task.id,
         title=task.named.title or task.id,

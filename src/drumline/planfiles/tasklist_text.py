@@ -39,7 +39,7 @@ _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 def find_checks(task: Task, outline: Outline) -> tuple[Check, ...]:
     """The commands that the task's own items name as checks."""
     found: list[Check] = []
-    for number in outline.inside(task.number):
+    for number in task.items(outline):
         entry = outline.entries[number]
         command = label_command(entry.words)
         if command:
