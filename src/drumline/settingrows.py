@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from drumline.core.proof import Require
 from drumline.core.subject import PLACES
-from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
+from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Place, Review
 from drumline.protection import AUTO, PROTECTIVE
 from drumline.record import Record
 from drumline.settingvalues import (
@@ -298,6 +298,15 @@ TABLE: tuple[Setting, ...] = (
         parse=parse_text,
         legal="the path of a folder outside of the repository, with ~ and $NAME",
         help="A folder whose executable files are checks that agents do not see; they run after all others.",
+    ),
+    Setting(
+        key="workspace",
+        parse=choose(*(choice.value for choice in Place)),
+        legal="worktree or inplace",
+        default=Place.WORKTREE.value,
+        help="Where steps are worked on: worktree gives each one of its own, outside your checkout; inplace is your "
+        "checkout, on its current branch, one step at a time. That branch may not be the default one, nor main, "
+        "master, develop, development or release/*, and nothing may be uncommitted.",
     ),
     Setting(
         key="worktrees",

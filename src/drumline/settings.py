@@ -14,7 +14,7 @@ from drumline.configfiles import CONFIG
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, NAMED, VARIABLES, arrange, list_commands, name_kinds
 from drumline.core.plan import Check
 from drumline.core.proof import Require
-from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
+from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Place, Review
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, choose_stronger, find_weaker
 from drumline.record import Record
@@ -81,6 +81,7 @@ class Settings(Record):
     shared: tuple[str, ...] = ()
     on_conflict: str = OnConflict.AGENT.value
     held_out: str = ""
+    workspace: str = Place.WORKTREE.value
     worktrees: str = ""
     notify: str = ""
     subject: str = ""

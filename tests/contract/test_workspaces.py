@@ -14,6 +14,7 @@ import pytest
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.ports.workspaces import Landing, Workspaces
 from drumline.testing.workspaces import FakeWorkspaces
+from drumline.workspace.checkoutspaces import CheckoutWorkspaces
 from drumline.workspace.repository import find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
@@ -140,10 +141,57 @@ class GitBench:
         ).stdout
 
 
-BENCHES: dict[str, Callable[[Path], Bench]] = {"fake": FakeBench, "git": GitBench}
+class CheckoutBench(GitBench):
+    """A real repository whose checkout is worked in, on its branch."""
+
+    def __init__(self, folder: Path) -> None:
+        GitBench.__init__(self, folder)
+        self._git("switch", "-qc", "run/r1")
+
+    def open(self) -> Workspaces:
+        return CheckoutWorkspaces(
+            find_repository(self._top), run=RunId("r1"), branch="run/r1", root=self._root, plan_paths=["plan"]
+        )
+
+    def delete_branch(self) -> None:
+        self._git("update-ref", "-d", "refs/heads/run/r1")
+
+    def reset_branch(self) -> None:
+        self._git("update-ref", "refs/heads/run/r1", self.base)
 
 
-@pytest.fixture(params=list(BENCHES))
+BENCHES: dict[str, Callable[[Path], Bench]] = {"fake": FakeBench, "git": GitBench, "checkout": CheckoutBench}
+
+
+APART = {
+    "test_preparing_again_undoes_what_a_dead_driver_left_but_leaves_ignored_files",
+    "test_restoring_brings_back_exactly_the_tree",
+    "test_steps_have_workspaces_of_their_own",
+    "test_restoring_heals_a_workspace_that_is_gone",
+    "test_a_branch_on_which_steps_have_landed_is_not_made_at_the_base",
+    "test_a_branch_that_is_checked_out_elsewhere_is_not_moved",
+    "test_a_removed_workspace_is_gone_and_removing_it_again_is_nothing",
+    "test_a_workspace_that_is_retired_is_gone_and_what_was_in_it_is_kept",
+    "test_a_workspace_that_was_restored_after_it_was_retired_can_be_retired_again",
+    "test_nothing_is_kept_of_a_retired_workspace_in_which_nothing_was_changed",
+    "test_a_step_keeps_the_place_that_it_was_assigned",
+    "test_what_was_released_can_be_dropped_and_what_a_step_has_stays",
+    "test_a_step_whose_workspace_was_taken_away_is_assigned_another",
+    "test_markers_of_a_conflict_are_found_only_where_they_are_new",
+    "test_nothing_of_a_step_is_left_for_the_one_that_comes_after_its_release",
+    "test_nothing_of_a_step_is_left_for_itself_after_its_release",
+    "test_a_workspace_can_be_restored_where_another_step_was",
+}
+"""Promises about a place of a step's own, which one who works in the checkout does not have."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let every implementation keep every promise that is about it."""
+    own = metafunc.function.__name__ in APART
+    metafunc.parametrize("bench", [name for name in BENCHES if name != "checkout" or not own], indirect=True)
+
+
+@pytest.fixture
 def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
     return BENCHES[request.param](tmp_path)
 

@@ -55,7 +55,7 @@ class Confinement(Record):
         own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_sealed(workspace))
         return Bounds(
             writable=[*own, self.scratch, temp, *find_homes(self.folders), *self.assignment.writable],
-            sealed=[*sealed, *self.homes.sealed],
+            sealed=[*sealed, *self.assignment.sealed, *self.homes.sealed],
             places=self.homes.places,
             readable=[*find_repository(workspace), self.assignment.prompt_file, *find_named((*argv, *self.words))],
             hidden=[*find_records(workspace), *(() if self.anybody else find_homes(LOGINS))],

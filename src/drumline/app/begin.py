@@ -172,7 +172,7 @@ class Scope(Record):
 
     `flaky` are the checks that changed their verdict on one tree in earlier runs, by their digests,
     `lessons` what was learned in them, `durations` the seconds that steps took there. `branch` is the run branch,
-    one with a name of its own if empty.
+    one with a name of its own if empty; `checkout` is the folder in which steps are worked on, on that branch.
     """
 
     run: RunId
@@ -186,6 +186,7 @@ class Scope(Record):
     lessons: tuple[Lesson, ...] = ()
     durations: Mapping[str, float] = field(default_factory=dict)
     branch: str = ""
+    checkout: str = ""
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -205,6 +206,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         flaky=scope.flaky,
         lessons=scope.lessons,
         durations=scope.durations,
+        checkout=scope.checkout,
         **{name: getattr(terms, name) for name in terms.__struct_fields__},
     )
     pinned = PlanPinned(

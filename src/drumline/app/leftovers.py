@@ -157,13 +157,14 @@ Claim = Callable[[StepId], str]
 async def _clear_step(cleanup: Cleanup, state: RunState, step: StepId, claim: Claim) -> list[Leftover]:
     spaces, logs = cleanup.open_workspaces(state), cleanup.logs / state.id / step
     scratches, path = find_scratches(logs), spaces.path(step)
-    needed = _explain_need(cleanup, state, step) if path.exists() else ""
+    there = path.exists() and not state.begun.checkout  # the person's own is none
+    needed = _explain_need(cleanup, state, step) if there else ""
     # A claim is taken only where something is to be removed.
-    refusal = claim(step) if scratches or (path.exists() and not needed) else ""
+    refusal = claim(step) if scratches or (there and not needed) else ""
     found = [Leftover(kind="scratch", path=path, left=refusal) for path in scratches]
     if scratches and not refusal and not cleanup.dry:
         clear_scratches(logs)
-    if not path.exists():
+    if not there:
         return found
     why = refusal or needed
     note = ""

@@ -23,7 +23,8 @@ def find_overruns(cleanup: Cleanup) -> list[RunRef]:
         state = load_run(cleanup.store, run).state
         over = state.ended is not None and state.ended.state in OVER and state.started is not None
         if over and not cleanup.roster.drivers(run):
-            found += find_run_refs(cleanup.top, file_name(run), state.begun.branch, state.begun.base)
+            branch = "" if state.begun.checkout else state.begun.branch  # the person's own
+            found += find_run_refs(cleanup.top, file_name(run), branch, state.begun.base)
     return found
 
 

@@ -20,6 +20,7 @@ from drumline.app.detection import TEST, Detected, Found, detect_at_head
 from drumline.app.ledger import list_flaky
 from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
+from drumline.cli.inplace import choose_run_branch
 from drumline.cli.introduction import tell_commands
 from drumline.cli.merging import choose_branch
 from drumline.cli.options import (
@@ -268,8 +269,11 @@ def _begin(job: Job, store: SqliteStore) -> RunId:
     terms = pin_terms(present, mode="sequential", typed={*job.project.given, "agent", "checks", "setup", "subject"})
     reading = TaskFiles(job.plan).read()
     asks = not job.as_json and not job.detached and is_terminal()
+    branch = choose_run_branch(job.project, store, typed="", plan=job.plan)
     scope = Scope(
         run=new_run_id(time.time()),
+        branch=branch,
+        checkout=str(job.project.repository.top) if job.project.is_inplace else "",
         base=job.project.repository.head_commit(),
         merge=job.merge,
         issue=job.issue,

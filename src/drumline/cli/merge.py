@@ -41,6 +41,8 @@ def command(run: str, as_request: bool, plan_files: bool, as_json: bool) -> int:
     state = read_run(store, find_run(store, run))
     _check_done(state)
     into = choose_branch(project)
+    if as_request and into == state.begun.branch:
+        into = _choose_default(project, into)
     told, *lines = _request(project, state, into) if as_request else _merge(project, state, into)
     if plan_files and state.begun.plan:
         made = _commit_plan(project, state)
@@ -51,6 +53,15 @@ def command(run: str, as_request: bool, plan_files: bool, as_json: bool) -> int:
     else:
         print_lines(lines)
     return 0
+
+
+def _choose_default(project: Project, branch: str) -> str:
+    """What a branch that was worked on in place is asked to be merged into."""
+    default = project.repository.default_branch()
+    if not default or default == branch:
+        told = f"the run worked on {branch} itself, and the remote does not say which branch it is to be merged into"
+        raise InvalidInput(told, hint="git switch BRANCH, then: drumline merge --pr")
+    return default
 
 
 def _check_done(run: RunState) -> None:

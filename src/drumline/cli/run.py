@@ -22,7 +22,6 @@ from drumline.app.begin import (
     new_run_id,
     pin_terms,
 )
-from drumline.app.branching import choose_branch
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
@@ -33,6 +32,7 @@ from drumline.app.provided import refuse_unignored
 from drumline.app.starting import hold_start
 from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
+from drumline.cli.inplace import choose_run_branch
 from drumline.cli.introduction import explain_plan, introduce, propose_checks, tell_commands
 from drumline.cli.options import (
     agent_option,
@@ -285,6 +285,7 @@ def _begin(
     request = replace(request, reading=reading)
     project = request.project
     terms = _terms(request)
+    branch = choose_run_branch(project, store, typed=request.branch, plan=reading.plan, plan_files=_plan_paths(reading))
     base = project.repository.head_commit()
     _say_once(request, selection)
     ask_trust(project, _offer(request, selection), as_json=request.as_json)
@@ -296,7 +297,8 @@ def _begin(
         inherited=find_inherited(store, project.roster, reading, earlier),
         flaky=list_flaky(store),
         lessons=project.lessons.load(time.time()),
-        branch=choose_branch(project.repository, reading.plan, request.branch),
+        branch=branch,
+        checkout=str(project.repository.top) if project.is_inplace else "",
         durations=list_durations(store, reading.plan.path),
         accepted=ask_acceptance(
             reading, selection, project.settings, asks=asks, hint=f"drumline checks {request.named}"
@@ -319,6 +321,8 @@ def _terms(request: Request) -> Terms:
 
 def _mode(request: Request) -> str:
     """The mode, asked for where somebody can be asked and there is something to choose."""
+    if request.project.is_inplace:
+        return "sequential"
     shape = measure_parallelism(request.reading.plan.steps, request.reading.plan.format)
     if request.reading.plan.express:
         return "sequential"

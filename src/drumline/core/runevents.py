@@ -32,7 +32,8 @@ class RunStarted(Event):
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
     `lessons` are those that were known when it began, `durations` the seconds that steps took in earlier runs.
-    `review` says which steps another agent reviews before they land.
+    `review` says which steps another agent reviews before they land. `checkout` is the folder in which steps are
+    worked on, on the branch of the run; without it each has a worktree.
     Journals of earlier versions have a `config_digest`.
     """
 
@@ -78,6 +79,7 @@ class RunStarted(Event):
     lessons: tuple[Lesson, ...] = ()
     review: Review = Review.RISK
     durations: Mapping[str, float] = field(default_factory=dict)
+    checkout: str = ""
 
 
 class ConfigRepinned(Event):

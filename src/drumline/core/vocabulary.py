@@ -154,6 +154,13 @@ class OnConflict(StrEnum):
     ASK = "ask"
 
 
+class Place(StrEnum):
+    """Where steps are worked on: each in a worktree, or one after the other in the checkout."""
+
+    WORKTREE = "worktree"
+    INPLACE = "inplace"
+
+
 class Resettled(StrEnum):
     """What became of a run branch that was not where we left it."""
 

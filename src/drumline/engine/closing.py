@@ -17,6 +17,7 @@ from drumline.core.stepstate import StepState
 from drumline.engine.kills import repeat_killed
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.salvage import read_work
+from drumline.ports.workspaces import Workspaces
 
 Recover = Callable[[StepState, DriverId], list[ev.Event]]
 
@@ -36,7 +37,7 @@ async def close_open(work: StepWork, state: StepState, owner: DriverId, recover:
 async def adopt_changes(work: StepWork, state: StepState) -> list[ev.Event]:
     """What to record about files that a person changed in the workspace: no proof is about that yet."""
     step, workspaces = work.orders.step.id, work.services.workspaces
-    if state.phase is not Phase.WORKED or state.base is None or not workspaces.path(step).exists():
+    if state.phase is not Phase.WORKED or state.base is None or not _is_there(workspaces, step):
         return []
     found = await read_work(workspaces, step, base=state.base)
     return [ev.WorkChanged(tree=found.tree, node=gates.BY_HAND)] if found.tree != state.tree else []
@@ -57,8 +58,13 @@ async def restore_workspace(work: StepWork, state: StepState, token: Token) -> N
     step, workspaces = work.orders.step.id, work.services.workspaces
     if state.phase not in (Phase.PREPARED, Phase.WORKED) or state.tree is None or state.base is None:
         return
-    if workspaces.path(step).exists():
+    if _is_there(workspaces, step):
         found = await read_work(workspaces, step, base=state.base)
         if found.tree not in (state.tree, state.ready):
             await workspaces.keep(step, f"lost-{token}", found.tree, base=state.base)
     await workspaces.restore(step, state.tree, base=state.base)
+
+
+def _is_there(workspaces: Workspaces, step: StepId) -> bool:
+    """Whether the step has a workspace, and the work in it is its own."""
+    return workspaces.has_place(step) and workspaces.path(step).exists()

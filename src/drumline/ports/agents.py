@@ -43,7 +43,8 @@ class Assignment(Record):
     overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`. `session`
     is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may be silent,
     `budget` how many dollars it may spend, where it can be told, and `turns` how often its model may answer, which the
-    engine counts as well. `writable` are folders beside the workspace that it may write to. `answers` are what a
+    engine counts as well. `writable` are folders beside the workspace that it may write to, `sealed` paths in it that
+    it may not. `answers` are what a
     person said to earlier questions of this work, each with the question as the agent's outcome had it; the prompt
     tells them, too. With `self_report` its own word against its work is heard; without, who gave it the work reads it.
     With `judged` checks follow, and are heard beside that word. Where writes outside are only detected, `ours` are
@@ -75,6 +76,7 @@ class Assignment(Record):
     budget: float | None = None
     turns: int | None = None
     writable: tuple[Path, ...] = ()
+    sealed: tuple[Path, ...] = ()
     answers: tuple[Reply, ...] = ()
     self_report: bool = True
     judged: bool = False

@@ -294,12 +294,11 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     look += _look_at_doubt(snapshot)
     if anything_landed:
         look.append(f"git log --oneline {branch}")
-    merges = (
-        bool(snapshot.run.begun.merge) and state is RunStanding.DONE
-    )  # and says itself what is left to do if it cannot
-    if (
-        anything_landed and not merges and state not in (RunStanding.PARKED, RunStanding.INTERRUPTED)
-    ):  # those are to be driven on first
+    # A run that merges says itself what is left to do if it cannot; one in the checkout is where it should be.
+    merges = bool(snapshot.run.begun.merge) and state is RunStanding.DONE
+    there = merges or bool(snapshot.run.begun.checkout)
+    onwards = state in (RunStanding.PARKED, RunStanding.INTERRUPTED)  # it is to be driven on first
+    if anything_landed and not there and not onwards:
         look.append(f"git merge {branch}")
     return tuple(look)
 

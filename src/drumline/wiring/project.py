@@ -25,6 +25,7 @@ from drumline.core.routing import name_agent
 from drumline.core.state import RunState
 from drumline.core.task import has_files
 from drumline.core.trust import Brought
+from drumline.core.vocabulary import Place
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
@@ -258,12 +259,19 @@ class Project:
         configured = Path(self.settings.worktrees) if self.settings.worktrees else None
         return self.repository.worktrees_root(configured)
 
+    @property
+    def is_inplace(self) -> bool:
+        """Whether runs that begin now work in the checkout itself."""
+        return self.settings.workspace == Place.INPLACE.value
+
     def workspaces(self, run: RunState, *, started_at: float = 0.0, patterns: Sequence[str] = ()) -> GitWorkspaces:
         """The workspaces of a run; `patterns` match the files of its plan."""
+        from drumline.workspace.checkoutspaces import CheckoutWorkspaces
         from drumline.workspace.workspaces import GitWorkspaces
 
-        return GitWorkspaces(
-            self.repository,
+        checkout = run.begun.checkout
+        return (CheckoutWorkspaces if checkout else GitWorkspaces)(
+            replace(self.repository, top=Path(checkout)) if checkout else self.repository,
             run=run.id,
             branch=run.begun.branch,
             root=self.worktrees,

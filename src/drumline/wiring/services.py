@@ -23,6 +23,7 @@ from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.redacted import RedactedModels, RedactedProcesses
 from drumline.engine.services import FlowServices, Services, Tools
+from drumline.errors import InvalidInput
 from drumline.isolation.homes import VERDICTS
 from drumline.ports.models import Models
 from drumline.ports.processes import Processes
@@ -63,6 +64,8 @@ def open_services(
     project: Project, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING
 ) -> Services:
     """Everything a driver of this run works with."""
+    if run.begun.checkout and run.begun.checkout != str(project.repository.top):
+        raise InvalidInput(f"run {run.id} works in {run.begun.checkout}", hint=f"cd {run.begun.checkout}")
     planfiles = project.plan_of(run)
     settings = apply_pins(project.settings, run.begun)
     workspaces = project.workspaces(run, started_at=started_at, patterns=planfiles.patterns)

@@ -33,12 +33,13 @@ def name_head(run: RunId) -> str:
 
 
 class Target(Record):
-    """Where a run lands; `folder` holds the run's own worktrees."""
+    """Where a run lands; `folder` holds the run's own worktrees, `checkout` is the one it works in, if it does."""
 
     git: Git
     run: RunId
     branch: str
     folder: Path
+    checkout: Path | None = None
 
     @property
     def ref(self) -> str:
@@ -138,6 +139,8 @@ async def merge_commit(git: Git, commit: Commit, onto: Commit) -> Merge:
 async def free_branch(target: Target, tip: Commit) -> str:
     """Say where the branch is checked out, unless that is a workspace of this run, which is simply detached."""
     for path in await find_checkouts(target.git, target.ref):
+        if target.checkout is not None and path.resolve() == target.checkout:
+            continue
         record = find_record(target.git, path)
         if record is None or not path.is_relative_to(target.folder):
             return f"the run branch {target.branch!r} is checked out at {str(path)!r}; it is moved only when it is not"

@@ -5,7 +5,6 @@ The rule: what another step left in a worktree is gone before this one sees it.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -14,14 +13,14 @@ import anyio
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.core.products import TOOL_PATTERNS
-from drumline.workspace.desk import Desk, read_setup, settle_desk
+from drumline.workspace.desk import Desk, read_setup
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import Git
 from drumline.workspace.hiding import bring_back, set_aside
 from drumline.workspace.installed import is_as_installed
 from drumline.workspace.locks import hold
 from drumline.workspace.places import Places
-from drumline.workspace.worktrees import discard_worktree, file_name
+from drumline.workspace.worktrees import file_name
 
 
 class Pool:
@@ -94,7 +93,7 @@ class Pool:
             fits = desk.setup == setup
             if not fits:
                 desk.forget_setup()
-            await settle_desk(desk, base, tree, keep=TOOL_PATTERNS if fits else ())
+            await desk.settle(base, tree, keep=TOOL_PATTERNS if fits else ())
 
     async def release(self, step: StepId) -> None:
         """Leave the workspace to the next step once its work is kept elsewhere; nothing happens if there is none."""
@@ -107,7 +106,7 @@ class Pool:
         async with self._places.take_free() as free:
             for name in free:
                 async with self._open_place(name) as desk:
-                    await discard_desk(desk)
+                    await desk.discard()
 
     def list_places(self) -> Mapping[Path, StepId | None]:
         """The folders of all workspaces, each with its step; None for one that was released."""
@@ -116,7 +115,7 @@ class Pool:
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
         async with self._open(step) as desk:
-            await discard_desk(desk)
+            await desk.discard()
         await self._places.free(step)
 
     def _open(self, step: StepId) -> AbstractAsyncContextManager[Desk]:
@@ -143,15 +142,9 @@ async def settle_step(desk: Desk, step: StepId, base: Commit, tree: Tree, *, set
     if own:
         bring_back(desk.path, desk.held)
     else:
-        shutil.rmtree(desk.held, ignore_errors=True)
+        desk.drop_held()
     elsewhere = TOOL_PATTERNS if setup and desk.setup == setup else ()
     if not own and not elsewhere:
         desk.forget_setup()
-    await settle_desk(desk, base, tree, keep=None if own else elsewhere)
+    await desk.settle(base, tree, keep=None if own else elsewhere)
     desk.note_owner(step)
-
-
-async def discard_desk(desk: Desk) -> None:
-    """Remove a worktree, and what is remembered of it."""
-    await discard_worktree(desk.git, desk.path)
-    shutil.rmtree(desk.aside)

@@ -16,6 +16,8 @@ from drumline.workspace.git import UNASKED, ask_git
 _ABSOLUTE = "--path-format=absolute"
 _PLACES = ("--is-inside-work-tree", _ABSOLUTE, "--show-toplevel", "--git-common-dir")
 MOST_BYTES = 1_000_000
+HALF_DONE = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
+"""What git keeps in a checkout while something is half done there."""
 
 
 class Repository(Record):
@@ -91,6 +93,26 @@ class Repository(Record):
     def branch_name(self) -> str:
         """The branch that is checked out; empty if none is."""
         return ask_git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=self.top, accept=(0, 1)).line
+
+    def default_branch(self) -> str:
+        """The branch that others see first: what the remote says, else how git names new ones; empty if unknown."""
+        remote = self.remote_name()
+        ref = f"refs/remotes/{remote}/HEAD"
+        found = ask_git("symbolic-ref", "--quiet", ref, cwd=self.top, accept=(0, 1)).line if remote else ""
+        named = found.removeprefix(f"refs/remotes/{remote}/")
+        return named or ask_git("config", "init.defaultBranch", cwd=self.top, accept=(0, 1)).line
+
+    def find_oddity(self) -> str:
+        """What of the checkout cannot be worked on in place; empty if it can."""
+        asked = ("--bool", "--get", "core.sparseCheckout")  # by place: what we say ourselves is none
+        told = [ask_git("config", place, *asked, cwd=self.top, accept=(0, 1)) for place in ("--local", "--worktree")]
+        if any(answer.line == "true" for answer in told):
+            return "a sparse checkout"
+        folder = Path(ask_git("rev-parse", "--absolute-git-dir", cwd=self.top).line)
+        begun = [name for name in HALF_DONE if (folder / name).exists()]
+        if begun:
+            return f"a checkout where git has not finished ({begun[0]})"
+        return "a repository that keeps its refs in tables" if (self.common_dir / "reftable").is_dir() else ""
 
     def is_free(self, branch: str) -> bool:
         """Whether a branch of this name can be made: it is a name, and no branch is in its way."""

@@ -33,8 +33,12 @@ class RunRef(Record):
 
 
 def find_run_refs(top: Path, run: str, branch: str, base: Commit) -> list[RunRef]:
-    """The branch of a run that began at `base`, and all its refs, each with what speaks against removing it."""
-    listed = ask_git("for-each-ref", _FORMAT, f"{BRANCHES}{branch}", f"refs/drumline/{run}/", cwd=top).line
+    """The branch of a run that began at `base`, and all its refs, each with what speaks against removing it.
+
+    A run that works on a branch of the user has none of its own: `branch` is empty then.
+    """
+    own = [f"{BRANCHES}{branch}"] if branch else []
+    listed = ask_git("for-each-ref", _FORMAT, *own, f"refs/drumline/{run}/", cwd=top).line
     found = [line.split("\0") for line in listed.splitlines()]
     if not found:
         return []

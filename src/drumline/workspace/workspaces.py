@@ -19,19 +19,19 @@ from drumline.record import replace
 from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.compiled import forget_compiled
-from drumline.workspace.desk import Desk, settle_desk
+from drumline.workspace.desk import Desk
 from drumline.workspace.git import LIMIT, Git
 from drumline.workspace.hiding import set_aside
 from drumline.workspace.landing import Target, find_landing, land_commit, merge_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
 from drumline.workspace.markers import find_marked, has_conflict
-from drumline.workspace.pool import Pool, discard_desk, settle_step
+from drumline.workspace.pool import Pool, settle_step
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
 from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files, write_diff
-from drumline.workspace.worktrees import discard_worktree, file_name
+from drumline.workspace.worktrees import file_name
 
 _GONE = f"0 {'0' * 40}\t"
 """The line that makes git remove an entry from the index."""
@@ -158,8 +158,7 @@ class GitWorkspaces(Pool):
         found_pipes = await anyio.to_thread.run_sync(find_pipes, desk.path)
         pipes = {str(path.relative_to(desk.path)): "modified" for path in found_pipes}
         found = await desk.files.salvage(base, self._spared)
-        await discard_worktree(desk.git, desk.path)
-        await settle_desk(desk, base, tree)
+        await desk.remake(base, tree)
         return {**await compare_trees(self._git, tree, found), **pipes}
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
@@ -278,7 +277,7 @@ class GitWorkspaces(Pool):
             kept = (
                 await self._keep_left(desk, step, label) if desk.path.is_dir() and not desk.path.is_symlink() else None
             )
-            await discard_desk(desk)
+            await desk.discard()
         await self._places.free(step)
         return kept
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from uuid import uuid4
 
 from drumline.core import commands as cmd
@@ -37,6 +38,7 @@ from drumline.ports.agents import Assignment, Outcome
 from drumline.record import Record, replace
 
 SHORT = 12
+OWN_FOLDER = ".drumline"
 """Digits of a commit that are told: git finds it by them."""
 
 
@@ -228,6 +230,7 @@ class _Attempt(Record):
             answers=command.answers,
             judged=True,
             branch=self.work.run.begun.branch,
+            sealed=_list_sealed(self.work),
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState, reviewed: str) -> str:
@@ -250,6 +253,15 @@ class _Attempt(Record):
             reviewed=reviewed,
         )
         return self.terms.write(_add_clash(brief, state, run))
+
+
+def _list_sealed(work: StepWork) -> tuple[Path, ...]:
+    """The plan's files and our own where the checkout is the workspace: elsewhere they are only copies."""
+    checkout = work.run.begun.checkout
+    if not checkout:
+        return ()
+    patterns = (OWN_FOLDER, *work.services.planfiles.patterns)
+    return tuple(path for pattern in patterns for path in sorted(Path(checkout).glob(pattern)))
 
 
 def _add_clash(brief: Brief, state: StepState, run: RunState) -> Brief:
