@@ -131,4 +131,6 @@ def test_a_run_in_place_ends_the_same_wherever_its_process_dies(user: User, nth:
     landed = user.git("log", "--format=%s", "main..HEAD").splitlines()
     assert sorted(landed[:-1]) == ["[step-1] Make step-1", "[step-2] Make step-2"]
     assert [line for line in changed(user) if PLAN not in line] == []
-    assert not [*(user.repo / ".git").rglob("*.lock")]
+    assert not [
+        lock for lock in (user.repo / ".git").rglob("*.lock") if "drumline/" not in str(lock.relative_to(user.repo))
+    ]
