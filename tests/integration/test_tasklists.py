@@ -55,7 +55,7 @@ def test_a_group_is_ticked_with_its_last_step_and_opened_with_the_first(tmp_path
 
 
 def test_a_task_whose_parts_are_all_optional_is_ticked_without_them(tmp_path: Path) -> None:
-    text = "# P\n\n- [ ] 1. Build\n  - both floors\n  - [ ]* 1.1 Test\n    - [ ] twice\n- [ ] 2. Paint\n"
+    text = "# P\n\n- [ ] 1. Build\n  - [ ] both floors\n  - [ ]* 1.1 Test\n    - [ ] twice\n- [ ] 2. Paint\n"
     text += "  - _Requirements: 1_\n"
     file, files = put(tmp_path, "tasks.md", text)
 
@@ -63,9 +63,31 @@ def test_a_task_whose_parts_are_all_optional_is_ticked_without_them(tmp_path: Pa
     built = file.read_text()
     tick(files, "1.1")
 
-    assert built == text.replace("[ ] 1. ", "[x] 1. ")
+    assert built == text.replace("[ ] 1. ", "[x] 1. ").replace("[ ] both", "[x] both")
     assert file.read_text() == built.replace("[ ]* 1.1", "[x]* 1.1").replace("[ ] twice", "[x] twice")
     assert [problem.code for problem in files.read().problems] == ["no_checks"]
+
+
+def test_a_task_of_spec_kit_in_which_others_stand_is_done_and_ticked_by_itself(tmp_path: Path) -> None:
+    text = "# T\n\n## Phase 1: Setup\n\n- [ ] T001 [P] Build the page\n  - [ ] with a title\n\n  Tests first:\n\n"
+    text += "  - [ ] T001a Test the page\n  - [ ] T002 Test the form\n    - [ ] empty\n- [ ] T003 Ship\n"
+    text += "  - [ ] T003.1 Pack\n"
+    file, files = put(tmp_path, "tasks.md", text)
+
+    steps = [(step.id, *step.needs) for step in files.read().plan.steps]
+    tick(files, "T001")
+
+    assert steps == [("T001",), ("T001a", "T001"), ("T002", "T001a"), ("T003.1", "T002")]
+    assert file.read_text() == text.replace("[ ] T001 ", "[x] T001 ").replace("[ ] with", "[x] with")
+
+
+def test_a_letter_in_brackets_is_named_and_is_no_box(tmp_path: Path) -> None:
+    _, files = put(tmp_path, "TODO.md", "# T\n\n- [ ] Paint\n- [v] Build\n- [a](b) Read\n- [1] Cite\n- [a]: b\n")
+
+    found = files.read()
+
+    assert [step.id for step in found.plan.steps] == ["paint"]
+    assert [problem.where for problem in found.problems if problem.code == "box_unread"] == ["TODO.md:4"]
 
 
 def test_a_box_without_an_id_beside_the_steps_of_a_group_is_a_step(tmp_path: Path) -> None:

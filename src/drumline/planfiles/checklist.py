@@ -34,6 +34,7 @@ class ChecklistGrammar:
     reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
     claimed = ""
     stars = False
+    flat = False
     judges = True
 
     def name_task(self, words: str) -> Named:

@@ -45,6 +45,7 @@ class KiroGrammar:
     reads: Mapping[str, Status] = {"-": Status.CLAIMED, "~": Status.CLAIMED}
     claimed = "-"
     stars = True
+    flat = False
     judges = False
 
     def name_task(self, words: str) -> Named:

@@ -36,6 +36,7 @@ class SpeckitGrammar:
     reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
     claimed = ""
     stars = False
+    flat = True
     judges = False
 
     def name_task(self, words: str) -> Named:

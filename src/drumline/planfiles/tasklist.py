@@ -68,13 +68,15 @@ class Grammar(Protocol):
     """One format's words for tasks. `reads` are the marks in boxes that it knows beside a space and a tick.
 
     `claimed` is the mark it has for a task in work, "" if it has none; `stars` says that an asterisk behind a box or an
-    id means that the task is optional; `judges` that boxes below headings such as Acceptance criteria are not tasks.
+    id means that the task is optional; `flat` that a task with an id heads those alone whose ids begin with its own,
+    and not what else stands in it; `judges` that boxes below headings such as Acceptance criteria are not tasks.
     """
 
     name: str
     reads: Mapping[str, Status]
     claimed: str
     stars: bool
+    flat: bool
     judges: bool
 
     def name_task(self, words: str) -> Named:
@@ -97,7 +99,7 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
     criteria = {number: heading for number, heading in criteria.items() if number not in deferred}
     named = _find_boxes(outline, grammar, criteria)
     named = _add_siblings(outline, named, grammar)
-    groups, apart = _part_optional(outline, named, grammar)
+    groups, apart = _part_groups(outline, named, grammar)
     heads = {one.id: number for number, one in groups.items()}
     steps = [number for number in named if number not in groups]
     ids, problems = _make_ids(outline, named, steps, path)
@@ -152,7 +154,7 @@ def _find_boxes(outline: Outline, grammar: Grammar, criteria: Collection[int]) -
 
 def _add_siblings(outline: Outline, named: Mapping[int, Named], grammar: Grammar) -> dict[int, Named]:
     """The same with boxes that have no id and stand in a group: ticking it would say that they are done."""
-    groups = set(_find_groups(outline, named))
+    groups, _ = _part_groups(outline, named, grammar)
     found = dict(named)
     for number, entry in enumerate(outline.entries):
         if number not in found and entry.box >= 0 and entry.words:
@@ -184,15 +186,15 @@ def _heads(step: str) -> Iterator[str]:
     yield from (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
-def _part_optional(
+def _part_groups(
     outline: Outline, named: Mapping[int, Named], grammar: Grammar
 ) -> tuple[dict[int, Named], dict[int, frozenset[int]]]:
-    """The groups, and what looks like one but is a task: all tasks in it are optional, so the work is its own.
+    """The groups, and what looks like one but has work of its own, with the boxes of the tasks in it.
 
-    The latter with the boxes of those tasks.
+    All tasks in it are optional, or the format has no groups, and their ids do not begin with its own.
     """
     groups = {number: named[number] for number in _find_groups(outline, named)}
-    if not grammar.stars:
+    if not grammar.stars and not grammar.flat:
         return groups, {}
     heads = {one.id: number for number, one in groups.items()}
     inside: dict[int, list[int]] = {}
@@ -203,9 +205,15 @@ def _part_optional(
     apart: dict[int, frozenset[int]] = {}
     for group in reversed(groups):
         steps = [number for number in inside.get(group, ()) if number not in groups or number in apart]
-        if steps and group not in starred and starred.issuperset(steps):
+        optional = bool(steps) and group not in starred and starred.issuperset(steps)
+        if optional or (grammar.flat and _holds_others(named[group].id, [named[number].id for number in steps])):
             apart[group] = frozenset(inside[group])
     return {number: one for number, one in groups.items() if number not in apart}, apart
+
+
+def _holds_others(own: str, ids: Sequence[str]) -> bool:
+    """Whether a task with an id has others in it that are not called after it."""
+    return bool(own) and any(other and not other.startswith(own) for other in ids)
 
 
 def _groups_of(
