@@ -69,7 +69,7 @@ def test_an_interrupted_attempt_has_cost_what_its_agent_had_used_and_the_next_ad
     assert shown.index("attempt-1.lost-1.log") < shown.index("was cut short") < shown.index("attempt-1.log <==")
     assert resumed.code == 0, resumed.text
     assert count(user) == (1, 1, 0.5)
-    assert "2 commits, checks 2/2, 2 attempts, 1 cut short," in resumed.out
+    assert ", checks 2/2, 2 attempts, 1 cut short," in resumed.out
     assert "  2,400 input and 600 output tokens, $0.50\n" in resumed.out
 
 

@@ -17,7 +17,7 @@ from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import NodeId
 from drumline.core.ids import GateId, StepId
 from drumline.core.recorded import Recorded
-from drumline.record import to_plain
+from drumline.record import replace, to_plain
 from drumline.schemas.checking import JsonSchemas
 from drumline.views.graphsvg import Box, graph_svg
 from drumline.views.reporthtml import report_html
@@ -71,6 +71,29 @@ def test_the_report_has_figures_steps_and_gates_and_fits_the_schema_that_is_ship
     assert (report["gates"][0]["choice"], report["perChunk"][2]["status"]) == ("approve", "blocked")
 
 
+def test_what_the_plan_declares_is_matched_with_landings_and_the_rest_is_named() -> None:
+    named = {"files": ("src/a.py", "gone.py"), "manual": ("it looks right",), "not_run": ("it is fast",)}
+    step = replace(step_of("a"), **named)
+    scene = Scene(steps=[step, step_of("b")], events=[finish("a", files=("src/a.py",))], live=())
+    text = "# A\n\n## Acceptance criteria\n\n- [ ] The list is sorted\n\n```\n- not one\n```\n\n## Else\n\n- nor this\n"
+    history = History(own=(), streams={}, diffs={}, texts={StepId("a"): text})
+
+    report = to_plain(run_report(scene.snapshot(), history))
+
+    told = [(one["step"], one["kind"], one["text"], one["why"]) for one in report["declared"]]
+    check = step.checks[0].command
+    assert told == [
+        ("a", "file", "src/a.py", ""),
+        ("a", "file", "gone.py", "no landing changed it"),
+        ("a", "check", check, ""),
+        ("a", "criterion", "it is fast", "no command checks it"),
+        ("a", "criterion", "The list is sorted", ""),
+        ("a", "manual", "it looks right", "for a person to verify"),
+        ("b", "check", check, "its step has not landed"),
+    ]
+    assert [bool(one["commit"]) for one in report["declared"]] == [not why for *_, why in told]
+
+
 def test_the_schema_that_is_shipped_is_the_one_of_the_records() -> None:
     """When this fails: write render_schema() of tools.docs.reportschema into the file."""
     assert SHIPPED.read_text(encoding="utf-8") == render_schema()
@@ -104,6 +127,13 @@ def test_the_report_as_markdown() -> None:
         "- a: src/a.py, tests/test\\_a.py",
         "- b: src/a.py",
         "- c: src/a.py",
+        "",
+        "## Declared",
+        "",
+        "1 of 3 declared files, checks and criteria have a landing.",
+        "",
+        "- b: check 1: its step has not landed",
+        "- c: check 1: its step has not landed",
     ]
 
 

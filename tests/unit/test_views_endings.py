@@ -23,6 +23,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.needs import satisfied
+from drumline.core.plan import Marks, Status
 from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
@@ -55,9 +56,10 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
     assert summary_lines(summary(MIXED.snapshot())) == [
         "run r1 blocked",
         "  1 of 4 steps landed, 0 proved, 1 unproved, 1 declared, 2 not done",
-        "  1 commit, checks 1/2, 4 attempts, 1 of them fixes, 1m 00s",
+        "  1 commit on drumline/demo-r1, checks 1/2, 4 attempts, 1 of them fixes, 1m 00s",
+        "  not committed: the work of step-2 (1 file, in its worktree)",
         "landed:",
-        "  012345678 step-1 Lay it (landed with another tree than the one that its checks ran on)",
+        "  012345678 step-1 Lay it: src/a.py (landed with another tree than the one that its checks ran on)",
         "not done:",
         "  step-2 blocked: still failing",
         "  step-3 waiting: needs step-2 (blocked)",
@@ -80,7 +82,7 @@ def test_the_summary_names_what_other_repositories_have_to_do() -> None:
 
     assert found.total == 1
     assert summary_json(found)["elsewhere"] == [{"step": "b", "repository": "Payments"}]
-    assert summary_lines(found)[5:7] == ["for other repositories:", "  b: Payments"]
+    assert summary_lines(found)[5:7] == ["for other repositories:", "  Payments (b): there, type: drumline run plan"]
 
 
 def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
@@ -88,8 +90,29 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
 
     lines = summary_lines(summary(scene.snapshot()))
 
-    assert lines[:3] == ["run r1 done", "  1 of 1 step landed, 1 proved", "  1 commit, checks 1/1, 1 attempt, 1m 00s"]
+    effort = "  1 commit on drumline/demo-r1 (nothing uncommitted), checks 1/1, 1 attempt, clean run, 1m 00s"
+    assert lines[:3] == ["run r1 done", "  1 of 1 step landed, 1 proved", effort]
     assert [line for line in lines if line.endswith(":")] == ["landed:", "next:"]
+
+
+def test_the_summary_tells_what_is_new_what_is_in_no_commit_and_what_nothing_shows() -> None:
+    step = replace(step_of("a"), files=("src/a.py", "docs/", "src/b.py"))
+    marked = ev.PlanMirrored(step=step.id, marks=Marks(status=Status.DONE), path="plan/a.md", digest="d")
+    landed = finish("a", files=("src/a.py", "tests/t.py"), created=("tests/t.py",), tests=("tests/t.py", "src/a.py"))
+    scene = Scene(steps=[step], events=[landed, marked, ev.RunEnded(state=RunEnd.DONE)], live=[])
+
+    found = summary(scene.snapshot())
+
+    lines, data = summary_lines(found), summary_json(found)
+    assert lines[3:7] == [
+        "  not committed: marks in plan/a.md",
+        "tests added: tests/t.py",
+        "declared, and not found:",
+        "  a: docs/: no landing changed it",
+    ]
+    assert (data["files"], data["tests_added"]) == ({"a": ["src/a.py", "tests/t.py"]}, ["tests/t.py"])
+    assert data["uncommitted"] == {"plan": ["plan/a.md"], "work": {}}
+    assert [one["text"] for one in data["open"]] == ["docs/", "src/b.py"]  # type: ignore[attr-defined]
 
 
 def test_nothing_landed_means_nothing_to_merge() -> None:
@@ -123,7 +146,7 @@ def test_further_tries_after_a_failure_that_passed_are_no_fixes() -> None:
     found = summary(scene.snapshot())
 
     assert found.fixes == 0
-    assert "3 attempts, 1m" in summary_lines(found)[2]
+    assert "3 attempts, clean run, 1m" in summary_lines(found)[2]
 
 
 def test_a_long_list_is_cut_and_counted() -> None:

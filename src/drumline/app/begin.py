@@ -223,6 +223,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         preflight=plan.preflight,
         final=plan.final,
         not_run=plan.not_run,
+        repositories=plan.repositories,
     )
     events = [started, pinned, *_tell_accepted(scope.accepted)]
     await store.append({Stream(scope.run): Addition(events=events, expected=0)})

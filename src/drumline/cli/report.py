@@ -30,7 +30,8 @@ def command(run: str, shape: str, output: Path | None, as_json: bool) -> None:
     project = open_project()
     store = project.open_store(read_only=True)
     watcher = project.watcher(store, read_run(store, find_run(store, run)))
-    report = to_plain(make_report(watcher, time.time(), partial(show_commit, project.repository)))
+    logs = project.logs(watcher.run)
+    report = to_plain(make_report(watcher, time.time(), partial(show_commit, project.repository), logs=logs))
     if as_json:
         print_json(report)
         return

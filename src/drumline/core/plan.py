@@ -142,7 +142,8 @@ class Plan(Record):
     commands that must succeed before the first step begins, `final` those that must after the last one, and `not_run`
     what it lists there and is not a command. `flow` is what steps walk that name no flow, `require` the
     level that steps must reach that name none. `kinds` are the commands that it names for kinds of checks, for all
-    steps. `branch` is the one that other tools of its format would work on.
+    steps. `branch` is the one that other tools of its format would work on, `repositories` are others that
+    have a part in it.
     """
 
     name: str
@@ -161,6 +162,7 @@ class Plan(Record):
     require: str = ""
     kinds: tuple[Check, ...] = ()
     branch: str = ""
+    repositories: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
     by_id: Mapping[StepId, Step] = field(default_factory=dict)
 

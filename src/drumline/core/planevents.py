@@ -31,6 +31,7 @@ class PlanPinned(Event):
     preflight: tuple[Check, ...] = ()
     final: tuple[Check, ...] = ()
     not_run: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
 
 
 class FlowPinned(Event):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from drumline.core.assumptions import CONTEXT
 from drumline.core.blocked import OFFER, WRONG, Reply
 from drumline.core.claims import ASKED
+from drumline.core.deliverables import CRITERIA
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
@@ -146,13 +147,10 @@ def _shift(text: str) -> str:
     )
 
 
-_CRITERIA = frozenset({"acceptance criteria", "success criteria", "acceptance", "definition of done"})
-
-
 def _tell_outcome(brief: Brief) -> str:
     """What has to be so in the end: the step's own criteria, and what a person looks at."""
     headings = {line.path[-1]: line.text for line in read_lines(brief.text) if line.paragraph < 0}
-    named = [text.strip("# :") for words, text in headings.items() if words in _CRITERIA]
+    named = [text.strip("# :") for words, text in headings.items() if words in CRITERIA]
     holds = (
         f"everything that the step lists under {' and '.join(named)} holds" if named else "it is done as the step says"
     )
@@ -169,7 +167,7 @@ def _list_some(titles: Sequence[str]) -> str:
 def _tell_duties(brief: Brief) -> str:
     named = {name for line in read_lines(brief.text) if line.paragraph < 0 for name in line.path}
     duties = ["Follow the patterns that the step names under Context."] if named & CONTEXT else []
-    duties += ["Derive tests from the acceptance criteria, where tests can show them."] if named & _CRITERIA else []
+    duties += ["Derive tests from the acceptance criteria, where tests can show them."] if named & CRITERIA else []
     return "\n".join(f"- {duty}" for duty in duties)
 
 

@@ -62,6 +62,7 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
         preflight=event.preflight,
         final=event.final,
         not_run=event.not_run,
+        repositories=event.repositories,
         steps=event.steps,
     )
     survey(state)

@@ -54,6 +54,7 @@ class Parsed(Record):
     acceptance: tuple[Acceptance, ...] = ()
     preamble: str = ""
     preflight: tuple[Check, ...] = ()
+    repositories: tuple[str, ...] = ()
 
 
 class Dialect(Protocol):
@@ -202,6 +203,7 @@ class DocumentFiles(Placeless):
             express=parsed.express,
             preamble=parsed.preamble,
             preflight=parsed.preflight,
+            repositories=parsed.repositories,
             steps=parsed.steps,
         )
 

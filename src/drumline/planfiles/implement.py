@@ -25,7 +25,7 @@ from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.frontmatter import Frontmatter
 from drumline.planfiles.implement_sections import Sections, read_sections
-from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
+from drumline.planfiles.implement_steps import StepPart, helped_by, link, name_repositories, read_part, read_repos
 from drumline.planfiles.markdown import Bucket, read_body
 from drumline.planfiles.outline import read_outline
 from drumline.planfiles.preamble import read_preamble
@@ -110,6 +110,7 @@ class ImplementDialect:
             title=_title(document.sections.title),
             preamble=read_preamble(text, until=min((part.section.start for part in document.parts), default=None)),
             ticket=_ticket(document.sections, path),
+            repositories=name_repositories(document.sections),
             silent=frozenset(part.step.id for part in document.parts if _is_silent(part, path)),
         )
 

@@ -64,6 +64,13 @@ def read_repos(sections: Sections) -> Repos:
     return Repos(several=tagged or others.strip(" .*_`") not in NOTHING, this=this, others=others)
 
 
+def name_repositories(sections: Sections) -> tuple[str, ...]:
+    """The other repositories that a plan names above its steps, as it writes them."""
+    said = re.sub(r"\([^)]*\)", "", " ".join(texts(sections.head("other repos required"))))
+    names = [name.strip(" .*_`") for name in re.split(r"[,;]|\band\b", said)]
+    return tuple(name for name in names if name.casefold() not in NOTHING and len(name.split()) == 1)
+
+
 def read_part(text: str, section: Section, path: str, repos: Repos) -> StepPart:
     """The step in this section; its needs are found later, from all of them."""
     notes = Notes(path, section.line)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from drumline.core.money import dollars
 from drumline.core.spending import ATTEMPTS, COST, REPLAYED, UNPRICED
+from drumline.views.cells import flatten
 
 TOKENS = ("input", "output", "cached")
 
@@ -45,3 +46,13 @@ def usage_json(usage: Mapping[str, float]) -> dict[str, object]:
         "unpriced": int(usage.get(UNPRICED, 0)),
         "replayed": int(usage.get(REPLAYED, 0)),
     }
+
+
+def spending_lines(usage: Mapping[str, float], agents: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """What a run cost, by agent where there were several; nothing if nobody counted."""
+    if not usage:
+        return []
+    total = f"  {describe_usage(usage)}"
+    if len(agents) < 2:
+        return [total]
+    return [total, *(f"    {flatten(name)}: {describe_usage(used)}" for name, used in agents.items())]

@@ -34,6 +34,7 @@ def report_md(report: Mapping[str, Any]) -> str:
         *_review(report),
         *_gates(report["gates"]),
         *_files(steps),
+        *_declared(report["declared"]),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -79,6 +80,13 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> list[str]:
 def _files(steps: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [f"- {plain(step['id'])}: {', '.join(map(plain, step['files']))}" for step in steps if step["files"]]
     return ["## Files", "\n".join(lines)] if lines else []
+
+
+def _declared(declared: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the plan declares and nothing shows."""
+    lines = [f"- {plain(one['step'])}: {plain(one['text'])}: {one['why']}" for one in declared if one["open"]]
+    shown = f"{len(declared) - len(lines)} of {len(declared)} declared files, checks and criteria have a landing."
+    return ["## Declared", "\n".join([shown, "", *lines] if lines else [shown])] if declared else []
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from drumline.core import events as ev
 from drumline.core.codec import FLOW_KINDS
 from drumline.core.corrections import count_corrections
+from drumline.core.deliverables import Declared, find_criteria, match_declared
 from drumline.core.finalreview import count_rounds
 from drumline.core.flow.events import FlowStarted, NodeBlocked, NodeEnded, NodeLost, NodeStarted
 from drumline.core.ids import StepId
@@ -20,7 +21,7 @@ from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import Settlement, Severity, StepEnd
-from drumline.record import Record
+from drumline.record import Record, field
 from drumline.views.activity import attempts, fixes, lost
 from drumline.views.cost import usage_json
 from drumline.views.evidence import evidence_lines, list_evidence
@@ -89,7 +90,7 @@ class Question(Record):
     answered_at: float | None
 
 
-class Chunk(Record):
+class Chunk(Record, rename={"tests_passed": "testsPassed"}):
     """What became of one step, in the words of plans in waves."""
 
     chunk: str
@@ -97,6 +98,9 @@ class Chunk(Record):
     iterations: int
     files: tuple[str, ...]
     commit: str | None
+    ok: bool
+    attempts: int
+    tests_passed: bool | None
 
 
 class StepMade(Record):
@@ -144,7 +148,8 @@ class RunReport(Record, rename=_NAMES):
     `iterations` are fixes after checks and after reviews; `hitReviewCap` says that blockers are left although they
     went back as often as they may. `unresolvedBlockers` are confirmed ones that are not settled, or that a person
     accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred` what was put off,
-    `unassigned` what names a step that there is not. It is `clean` without blockers and concerns.
+    `unassigned` what names a step that there is not. It is `clean` without blockers and concerns. `declared` are the
+    files, checks and criteria of the plan, each with the commit of its landing, or with why it is `open`.
     """
 
     schema_version: int
@@ -176,14 +181,16 @@ class RunReport(Record, rename=_NAMES):
     agents: dict[str, Used]
     steps: tuple[StepMade, ...]
     gates: tuple[Question, ...]
+    declared: tuple[Declared, ...]
 
 
 class History(Record):
-    """What a report is made of beside the snapshot: the streams with their times, and the diffs of steps."""
+    """What a report is made of beside the snapshot: the streams with their times, the diffs and the texts of steps."""
 
     own: Sequence[Recorded]
     streams: Mapping[StepId, Sequence[Recorded]]
     diffs: Mapping[StepId, Sequence[str]]
+    texts: Mapping[StepId, str] = field(default_factory=dict)
 
 
 def run_report(snapshot: Snapshot, history: History) -> RunReport:
@@ -224,6 +231,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         agents={name: _use(usage) for name, usage in sum_agents(snapshot).items()},
         steps=steps,
         gates=gates,
+        declared=match_declared(run, {step: find_criteria(text) for step, text in history.texts.items()}),
     )
 
 
@@ -351,7 +359,17 @@ def _list_gates(run: RunState, own: Sequence[Recorded]) -> tuple[Question, ...]:
 
 
 def _chunk(step: StepMade) -> Chunk:
-    return Chunk(chunk=step.id, status=step.state, iterations=step.fixes, files=step.files, commit=step.commit)
+    ran = [check for check in step.checks if check.verdict != "not run"]
+    return Chunk(
+        chunk=step.id,
+        status=step.state,
+        iterations=step.fixes,
+        files=step.files,
+        commit=step.commit,
+        ok=step.state == StepEnd.DONE.value,
+        attempts=step.attempts,
+        tests_passed=all(check.verdict == "passed" for check in ran) if ran else None,
+    )
 
 
 def _use(usage: Mapping[str, float]) -> Used:

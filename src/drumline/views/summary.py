@@ -25,12 +25,20 @@ from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, round_hint
 from drumline.views.cells import count, flatten, list_under, name_some
-from drumline.views.cost import describe_usage, usage_json
+from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
 from drumline.views.gates import answer_command, retry_command
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
+from drumline.views.leavings import (
+    Leavings,
+    describe_leavings,
+    elsewhere_lines,
+    leavings_json,
+    leavings_lines,
+    list_uncommitted,
+)
 from drumline.views.mutants import tell_survivors
 from drumline.views.proofs import proof_json
 from drumline.views.snapshot import Snapshot, Walk
@@ -98,6 +106,7 @@ class Summary(Record):
     run_walks: tuple[Unfinished, ...] = ()
     cause: StepId = NO_STEP
     learned: Learned
+    left: Leavings
     flaky: tuple[tuple[str, Tally], ...] = ()
     not_run: tuple[tuple[StepId, str], ...] = ()
     whole: tuple[str, ...] = ()
@@ -149,6 +158,7 @@ def summary(snapshot: Snapshot) -> Summary:
         cause=run.ended.step if run.ended is not None else NO_STEP,
         run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in list_begun(run)),
         learned=describe_learned(run),
+        left=describe_leavings(run),
         flaky=list_flaky_checks(run),
         not_run=list_not_run(run),
         whole=tell_whole(run),
@@ -165,11 +175,17 @@ def summary_lines(found: Summary) -> list[str]:
         lines = _walk_lines(found, found.walked)
     else:
         why = f": {flatten(found.reason)}" if found.reason and not listed else ""
-        lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
-        lines += list_under("landed", [_landed_line(step) for step in found.landed])
+        lines = [
+            f"run {found.run} {found.state}{why}",
+            _figures(found),
+            _effort(found),
+            *spending_lines(found.usage, found.agents),
+        ]
+        lines += leavings_lines(found.left)
+        lines += list_under("landed", [_landed_line(step, dict(found.left.files)) for step in found.landed])
         stuck = [*found.unfinished, *(one for one in found.run_walks if one.state not in _SETTLED)]
         lines += list_under("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in stuck])
-    lines += list_under("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
+    lines += elsewhere_lines(found.left, found.elsewhere)
     lines += list_under("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += list_under("flaky checks", [f"{flatten(command)} ({tally.in_words()})" for command, tally in found.flaky])
     lines += list_under("not run", [f"{step}: {flatten(item)}" for step, item in found.not_run])
@@ -212,17 +228,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "state": found.state,
         "reason": found.reason or None,
         "total": found.total,
-        "landed": [
-            {
-                "step": s.step,
-                "title": s.title,
-                "commit": s.commit,
-                "proved": s.proved,
-                "proof": proof_json(s.proof),
-                "note": s.note or None,
-            }
-            for s in found.landed
-        ],
+        "landed": [_landed_json(step) for step in found.landed],
         "proved": found.proved,
         "levels": found.levels,
         "declared": found.declared,
@@ -239,6 +245,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "checks": checks_json(found.checks_passed, found.checks_total, found.flaky, found.not_run),
         "lessons": learned_json(found.learned),
         "review_of_the_whole": list(found.whole),
+        **leavings_json(found.left),
         "seconds": round(found.seconds, 3),
         "usage": usage_json(found.usage),
         "agents": {name: usage_json(usage) for name, usage in found.agents.items()},
@@ -246,6 +253,11 @@ def summary_json(found: Summary) -> dict[str, object]:
         "next": list(found.next),
         **walk_json(found.walked),
     }
+
+
+def _landed_json(step: Landed) -> dict[str, object]:
+    told = {"step": step.step, "title": step.title, "commit": step.commit, "proved": step.proved}
+    return {**told, "proof": proof_json(step.proof), "note": step.note or None}
 
 
 def _landed(finished: StepFinished, run: RunState) -> Landed:
@@ -354,22 +366,17 @@ def _effort(found: Summary) -> str:
     lost = f", {found.lost} cut short" if found.lost else ""
     judged = f"checks {found.checks_passed:,}/{found.checks_total:,}" if found.checks_total else "no checks"
     commits = count(sum(1 for step in found.landed if step.commit), "commit")
-    return f"  {commits}, {judged}, {count(found.attempts, 'attempt')}{fixes}{lost}, {duration(found.seconds)}"
+    where = f" on {found.branch}" if found.branch and found.landed else ""
+    whole = "" if list_uncommitted(found.left) or not where else " (nothing uncommitted)"
+    clean = ", clean run" if found.learned.clean and found.attempts else ""
+    tried = f"{count(found.attempts, 'attempt')}{fixes}{lost}{clean}"
+    return f"  {commits}{where}{whole}, {judged}, {tried}, {duration(found.seconds)}"
 
 
-def _spending(found: Summary) -> list[str]:
-    """What it cost, by agent where there were several; nothing if nobody counted."""
-    if not found.usage:
-        return []
-    total = f"  {describe_usage(found.usage)}"
-    if len(found.agents) < 2:
-        return [total]
-    return [total, *(f"    {flatten(name)}: {describe_usage(usage)}" for name, usage in found.agents.items())]
-
-
-def _landed_line(step: Landed) -> str:
+def _landed_line(step: Landed, files: Mapping[StepId, tuple[str, ...]]) -> str:
     commit = step.commit[:SHORT_COMMIT] if step.commit else "-" * SHORT_COMMIT
-    return f"{commit} {step.step} {flatten(step.title)}" + (f" ({step.note})" if step.note else "")
+    changed = f": {flatten(name_some(files[step.step]))}" if step.step in files else ""
+    return f"{commit} {step.step} {flatten(step.title)}{changed}" + (f" ({step.note})" if step.note else "")
 
 
 def _is_told(opened: GateOpened, answer: GateAnswered) -> bool:

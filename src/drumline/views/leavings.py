@@ -1,0 +1,95 @@
+"""What a run leaves behind: files by step, tests, what is in no commit, what nothing shows, work for others.
+
+The rule: it says where something is, or how to go on with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+
+from drumline.core.deliverables import BY_HAND, CLAIMED, NO_CHECK, NOT_LANDED, Declared, match_declared
+from drumline.core.ids import StepId
+from drumline.core.plaintext import count_noun
+from drumline.core.state import RunState
+from drumline.core.vocabulary import StepEnd
+from drumline.record import Record
+from drumline.views.cells import flatten, list_under, name_some
+
+TOLD_ELSEWHERE = frozenset({NOT_LANDED, BY_HAND, CLAIMED, NO_CHECK})
+"""Reasons that the summary has a list of its own for."""
+
+
+class Leavings(Record):
+    """`files` and `work` are by step: what landed, and what one left that is not done; `marked` are the plan's files.
+
+    `open` are the declared things that no landing shows, `elsewhere` the other repositories, with what to type there.
+    """
+
+    files: tuple[tuple[StepId, tuple[str, ...]], ...]
+    tests: tuple[str, ...]
+    marked: tuple[str, ...]
+    work: tuple[tuple[StepId, tuple[str, ...]], ...]
+    open: tuple[Declared, ...]
+    elsewhere: tuple[tuple[str, str], ...]
+
+
+def describe_leavings(run: RunState) -> Leavings:
+    """What is left, from the journal alone."""
+    over = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
+    landed = [one for one in over if one.state is StepEnd.DONE]
+    left = [one for one in over if one.state in (StepEnd.BLOCKED, StepEnd.FAILED) and one.files]
+    return Leavings(
+        files=tuple((one.step, one.files) for one in landed if one.files),
+        tests=tuple(dict.fromkeys(file for one in landed for file in one.tests if file in one.created)),
+        marked=tuple(sorted({one.path for one in run.mirrored.values() if one.path})),
+        work=tuple((one.step, one.files) for one in left),
+        open=tuple(one for one in match_declared(run, {}) if one.open),
+        elsewhere=_list_elsewhere(run),
+    )
+
+
+def _list_elsewhere(run: RunState) -> tuple[tuple[str, str], ...]:
+    named = [*(step.elsewhere for step in run.plan.steps if step.elsewhere), *run.plan.repositories]
+    once = {name.casefold(): name for name in reversed(named)}
+    command = f"drumline run {quote(run.plan.ticket or run.plan.path)}"
+    return tuple((name, command) for name in sorted(once.values(), key=str.casefold))
+
+
+def list_uncommitted(found: Leavings) -> list[str]:
+    """What is in no commit of the run, in words."""
+    work = [f"the work of {step} ({count_noun(len(files), 'file')}, in its worktree)" for step, files in found.work]
+    return work + ([f"marks in {flatten(name_some(found.marked))}"] if found.marked else [])
+
+
+def leavings_lines(found: Leavings) -> list[str]:
+    """The same for people, but for files by step and other repositories."""
+    loose = list_uncommitted(found)
+    lines = [f"  not committed: {'; '.join(loose)}"] if loose else []
+    lines += [f"tests added: {flatten(name_some(found.tests))}"] if found.tests else []
+    told = [one for one in found.open if one.why not in TOLD_ELSEWHERE]
+    return lines + list_under("declared, and not found", [_tell(one) for one in told])
+
+
+def _tell(one: Declared) -> str:
+    return f"{one.step}: {flatten(one.text)}: {one.why}"
+
+
+def elsewhere_lines(found: Leavings, steps: Sequence[tuple[StepId, str]]) -> list[str]:
+    """The other repositories, with the steps that are theirs and what to type there."""
+    items = []
+    for name, command in found.elsewhere:
+        theirs = [step for step, repo in steps if repo.casefold() == name.casefold()]
+        items.append(f"{flatten(name)}{f' ({name_some(theirs)})' if theirs else ''}: there, type: {command}")
+    return list_under("for other repositories", items)
+
+
+def leavings_json(found: Leavings) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "files": {step: list(files) for step, files in found.files},
+        "tests_added": list(found.tests),
+        "uncommitted": {"plan": list(found.marked), "work": {step: list(files) for step, files in found.work}},
+        "open": [{"step": one.step, "kind": one.kind, "text": one.text, "why": one.why} for one in found.open],
+        "repositories": [{"repository": name, "command": command} for name, command in found.elsewhere],
+    }
