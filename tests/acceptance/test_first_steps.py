@@ -74,7 +74,7 @@ def test_validate_shows_the_shape_of_a_good_plan(user: User) -> None:
 
     assert validated.code == 0
     assert "valid (0 errors, " in validated.out
-    assert "2 batches" in validated.out
+    assert "2 waves" in validated.out
     assert "test 1 = 1" in validated.out
     assert "parallel is recommended" in validated.out
 

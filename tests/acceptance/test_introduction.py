@@ -121,7 +121,7 @@ def test_the_first_run_explains_on_one_screen_how_the_plan_is_read(folder: Path)
     assert "format: checklist — every box is a step and needs the one before" in told
     assert "a check is: an item below a task that is a label and one command" in told
     assert "written back: the box of a task that has landed" in told
-    assert "order: 2 batches" in told
+    assert "order: 2 waves" in told
     assert "would be proved: 1 of 2" in told
     assert "proposed for every step without a check: make lint (from Makefile)" in told
     assert "proposed for every step without a check: make test (from Makefile)" in told

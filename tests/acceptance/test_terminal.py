@@ -69,7 +69,7 @@ def test_the_mode_question_names_steps_that_own_the_same_files(terminal: Termina
     terminal.press("Enter")
     terminal.await_text("exit=0")
 
-    assert "3 of 5 steps are free to run side by side, in 2 batches." in asked
+    assert "3 of 5 steps are free to run side by side, in 2 waves." in asked
     assert "not side by side: step-1, step-2 (they own src/**)" in asked
     assert terminal.user.status()["mode"] == "parallel"
 

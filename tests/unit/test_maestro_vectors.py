@@ -195,7 +195,7 @@ def test_the_profile_is_that_of_maestro_for_parallel_phases() -> None:
     fork = measure_parallelism(parse(*(phase(n, *needs, parallel=True) for n, needs in forked.items())).steps)
     diamond = measure_parallelism(parse(*(phase(n, *needs, parallel=True) for n, needs in crossed.items())).steps)
 
-    assert fork.batches == (("p1",), ("p2", "p3"))
+    assert fork.waves == (("p1",), ("p2", "p3"))
     assert (fork.width, fork.depths) == (2, 2)
     assert diamond.eligible == 2
 

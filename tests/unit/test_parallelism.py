@@ -22,10 +22,10 @@ def steps(**needs: str) -> list[Step]:
     ]
 
 
-def test_a_diamond_has_three_batches_and_a_width_of_two() -> None:
+def test_a_diamond_has_three_waves_and_a_width_of_two() -> None:
     found = measure_parallelism(steps(a="", b="a", c="a", d="b c"))
 
-    assert found.batches == (("a",), ("b", "c"), ("d",))
+    assert found.waves == (("a",), ("b", "c"), ("d",))
     assert (found.total, found.depths, found.width, found.eligible) == (4, 3, 2, 2)
     assert found.critical_path[0] == "a"
     assert found.critical_path[-1] == "d"
@@ -67,13 +67,13 @@ def test_steps_on_a_cycle_are_counted_but_not_placed() -> None:
     found = measure_parallelism(steps(root="", a="b", b="a", c="root a"))
 
     assert found.total == 4
-    assert found.batches == (("root",),)
+    assert found.waves == (("root",),)
 
 
 def test_the_profile_prints_as_json() -> None:
     found = json.loads(json.dumps(parallelism_json(measure_parallelism(steps(a="", b="")))))
 
-    assert found["batches"] == [["a", "b"]]
+    assert found["waves"] == [["a", "b"]]
     assert found["mode"] == "parallel"
     assert "2 of 2" in found["reason"]
 

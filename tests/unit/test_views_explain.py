@@ -19,7 +19,7 @@ def test_a_command_of_several_lines_is_shown_on_one() -> None:
     lines = explain(reading, measure_parallelism(plan.steps), look_ahead(reading))
 
     assert "  checks: 1 command decides (test -s \\ a.txt)" in lines
-    assert "  order: 1 batch, at most 1 step in one; longest chain a" in lines
+    assert "  order: 1 wave, at most 1 step in one; longest chain a" in lines
 
 
 def test_steps_of_other_repositories_are_named_and_not_counted() -> None:

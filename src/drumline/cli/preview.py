@@ -43,7 +43,7 @@ def show_preview(
         click.echo(f"before the first step: {check.command}")
     if settings.setup:
         click.echo(f"in every new workspace: {settings.setup}")
-    for number, wave in enumerate(shape.batches, start=1):
+    for number, wave in enumerate(shape.waves, start=1):
         click.echo(f"wave {number}")
         for step_id in wave:
             _show_step(reading, step_id, chosen=chosen, done=done)

@@ -331,7 +331,7 @@ def _mode(request: Request) -> str:
     alone = shape.eligible <= 1 or bool(request.choice.step) or _count_left(request.reading) <= 1
     if alone or request.as_json or request.detached or not is_terminal():
         return shape.mode
-    say(f"{shape.eligible} of {shape.total} steps are free to run side by side, in {len(shape.batches)} batches.")
+    say(f"{shape.eligible} of {shape.total} steps are free to run side by side, in {len(shape.waves)} waves.")
     for found in shape.overlaps:
         say(f"  not side by side: {', '.join(found.steps[:5])} (they own {', '.join(found.paths[:3])})")
     other = "sequential" if shape.mode == "parallel" else "parallel"

@@ -103,7 +103,7 @@ def explain(reading: Reading, shape: Parallelism, outlook: Outlook) -> list[str]
         f"  written back: {note.ticked}",
         f"  steps: {_progress(here, reading.marks)}",
         *_elsewhere(plan.steps),
-        f"  order: {_count(len(shape.batches), 'batch', 'batches')}, at most {_count(shape.width, 'step')} in one; "
+        f"  order: {_count(len(shape.waves), 'wave')}, at most {_count(shape.width, 'step')} in one; "
         f"longest chain {_some(shape.critical_path, ' → ')}",
         f"  checks: {_checks(outlook)}",
         f"  {outlook.in_words()}",
@@ -183,8 +183,8 @@ def _by_hand(steps: Sequence[Step]) -> Iterable[str]:
         yield f"  by hand: {_count(count, 'item')} for a person to verify; {asked}"
 
 
-def _count(number: int, noun: str, nouns: str = "") -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _some(items: Sequence[str], between: str = ", ") -> str:
