@@ -426,7 +426,7 @@ def test_at_a_terminal_a_closed_question_names_its_options_and_takes_a_comment(d
         terminal.type_command(*desk.command, *(("--mode", "sequential") if desk.kind is PLAN_RUN else ()))
         asked = terminal.await_text("Answer")
         terminal.press("perhaps", "Enter")
-        refused = terminal.await_text("is no option")
+        refused = terminal.await_text("is not an option")
         terminal.press("no", "Enter")
         terminal.await_text("Comment")
         terminal.press("too dear", "Enter")

@@ -168,7 +168,7 @@ def test_a_node_of_a_loop_goes_on_with_its_session_where_it_asks_for_that(user: 
     assert ran.code == 0, ran.err
     assert [event.session for event in asked] == ["", "s-1"]
     assert asked[0].new_session
-    assert "work#2 goes on with session s-1" in ran.err
+    assert "work#2 continues with session s-1" in ran.err
 
 
 def test_a_person_is_asked_before_more_than_the_budget_is_spent(user: User) -> None:

@@ -30,7 +30,7 @@ nodes:
 
 @pytest.fixture
 def user(tmp_path: Path) -> User:
-    """Somebody with two flow files in a folder that is no repository."""
+    """Somebody with two flow files in a folder that is not a repository."""
     found = User(folder=tmp_path, repo=tmp_path / "flows")
     found.repo.mkdir()
     (tmp_path / "home").mkdir()

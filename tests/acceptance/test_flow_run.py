@@ -143,7 +143,7 @@ def test_a_variable_without_a_name_or_a_sign_is_refused(user: User, pair: str) -
     ran = run_flow(user, "vars.yaml", "--var", pair)
 
     assert ran.code == 3
-    assert f"{pair!r} is no variable (legal: name=value)" in ran.err
+    assert f"{pair!r} is not a variable (legal: name=value)" in ran.err
 
 
 def test_a_variable_without_a_value_is_asked_for_by_its_name(user: User) -> None:

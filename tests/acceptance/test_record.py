@@ -184,7 +184,7 @@ def test_a_recording_can_be_made_anew(user: User, tmp_path: Path) -> None:
 
     again = user.run("--record", str(record), "--new", "--step", "step-1", agent=hire(user))
 
-    assert "is no recording" not in again.text
+    assert "is not a recording" not in again.text
 
 
 # --- flows ------------------------------------------------------------------------------------------------------

@@ -136,7 +136,7 @@ def test_a_branch_that_exists_is_left_alone_and_another_can_be_named(tmp_path: P
     named = go(user, "--new", "--branch", "work/mine")
 
     assert (taken.code, ran.code) == (3, 0), taken.text + ran.text
-    assert "a branch is in its way" in taken.err
+    assert "a branch of that name exists" in taken.err
     assert fell_back.startswith("drumline/2416553-add-layout-switcher-")
     assert user.git("rev-parse", "feature/2416553-add-layout-switcher") == user.git("rev-parse", "main")
     assert (named.code, user.branch()) == (0, "work/mine"), named.text

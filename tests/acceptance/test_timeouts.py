@@ -1,4 +1,4 @@
-"""An agent whose time is up goes on with what is left: its work is kept, the checks say what is missing."""
+"""An agent whose time is up continues with what is left: its work is kept, the checks say what is missing."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_what_models_answer_in_the_flows_of_steps_is_recorded_and_played(user: U
     place.write_text(ADVISED, encoding="utf-8")
     rules: list[dict[str, object]] = [
         {"match": {"step": "step-1", "node": "advise"}, "say": "begin with one"},
-        {"match": {"step": "step-2", "node": "advise"}, "say": "go on with two"},
+        {"match": {"step": "step-2", "node": "advise"}, "say": "continue with two"},
         {"match": {"step": "step-1"}, "write": {"made.txt": "made\n"}, "say": "made"},
         {"match": {"step": "step-2"}, "write": {"more.txt": "made\n"}, "say": "made"},
     ]
@@ -147,4 +147,4 @@ def test_what_models_answer_in_the_flows_of_steps_is_recorded_and_played(user: U
     assert recorded.code == 0, recorded.text
     assert "not complete" not in recorded.text
     assert played.code == 0, played.text
-    assert ["begin with one" in prompts[0], "go on with two" in prompts[1]] == [True, True]
+    assert ["begin with one" in prompts[0], "continue with two" in prompts[1]] == [True, True]

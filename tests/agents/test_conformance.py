@@ -52,7 +52,7 @@ class Subject:
     the tool `close` of an MCP server, `model` one with which it offers that at once. Where it may only read and has no
     jail, commands are refused one by one, or it `offers_no_shell`. Only one that `serves` takes MCP servers from us.
     One that `tells_late` tells a command when it is over.
-    `forgets` says why it cannot go on with a session.
+    `forgets` says why it cannot continue with a session.
     """
 
     tells_reset: bool = False

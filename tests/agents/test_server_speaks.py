@@ -78,7 +78,7 @@ def test_a_program_asks_again_after_a_cut_answer(name: str, tmp_path: Path) -> N
     assert [request.played for request in server.turns] == ["cut", "turn"]
 
 
-# OpenCode goes on with a session in the conformance suite.
+# OpenCode continues with a session in the conformance suite.
 RESUMES = {"claude": ("--resume",), "codex": ("resume",), "gemini": ("--resume",)}
 
 

@@ -292,7 +292,7 @@ def test_a_cancelled_run_does_not_wait_for_a_quota(tmp_path: Path) -> None:
 
 
 def sessions(*agents: WritingAgent) -> list[str]:
-    """The sessions that assignments were to go on with."""
+    """The sessions that assignments were to continue with."""
     return [assignment.session for agent in agents for assignment in agent.assignments]
 
 

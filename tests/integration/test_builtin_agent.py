@@ -425,7 +425,7 @@ def test_without_a_key_and_without_a_model_it_says_what_to_set(bench: Bench) -> 
 def test_a_provider_that_nobody_knows_is_refused_before_the_start(tmp_path: Path) -> None:
     processes = supervise(tmp_path)
 
-    with pytest.raises(InvalidInput, match="'foo' is no provider of models"):
+    with pytest.raises(InvalidInput, match="unknown provider 'foo'"):
         open_agent("builtin:foo:bar", processes=processes, base=tmp_path)
     for known in ("claude:x", "openai-responses:x", "openrouter:x"):
         open_agent(f"builtin:{known}", processes=processes, base=tmp_path)

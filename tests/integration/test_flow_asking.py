@@ -326,7 +326,7 @@ def test_a_value_that_fits_is_taken_out_of_thoughts_and_fence(scene: Scene) -> N
     [
         ("It is fine.", "not valid JSON"),
         ('{"ok": "yes"}', "at $.ok: 'yes' is not of type 'boolean'"),
-        ('{"ok": NaN}', "NaN is no JSON number"),
+        ('{"ok": NaN}', "NaN is not a JSON number"),
         ("[true]", "at $: [True] is not of type 'object'"),
         ("<think>never closed", "<think> without </think>"),
     ],

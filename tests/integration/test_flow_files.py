@@ -233,10 +233,10 @@ def test_a_list_of_one_next_is_that_one(folder: Path) -> None:
 
 
 FAULTS: Mapping[str, tuple[str, list[tuple[str, str]], str]] = {
-    "the start is no node": (
+    "the start is not a node": (
         SIMPLE.replace("start: begin", "start: begn"),
         [("2", "unknown_start")],
-        "'begn', which is no node; did you mean 'begin'?",
+        "'begn', which is not a node; did you mean 'begin'?",
     ),
     "the name is empty": (SIMPLE.replace("name: simple", 'name: ""'), [("1", "empty_name")], "give it one"),
     "there are no nodes": ("name: f\nstart: n\nnodes: {}\n", [("3", "no_nodes")], "has no nodes"),

@@ -302,7 +302,7 @@ def test_what_a_killed_visit_left_does_not_keep_the_next_from_running(stage: Sta
         ("echo '{} {}'", "not valid JSON"),
         ("echo '[1, 2, 3]'", "must be a JSON object, got array"),
         ("echo 42", "must be a JSON object, got number"),
-        ("echo '{\"a\": NaN}'", "NaN is no JSON number"),
+        ("echo '{\"a\": NaN}'", "NaN is not a JSON number"),
         ("head -c 200000 /dev/zero | tr '\\0' '['", "not valid JSON"),
         ('printf \'{"a": "\\xff"}\'', "not UTF-8: byte 0xff"),
         ("echo bad happened >&2; exit 3", "failed with exit code 3; its stderr ends with: bad happened"),

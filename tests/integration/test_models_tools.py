@@ -47,7 +47,7 @@ def test_a_file_is_read_by_lines_with_numbers_on_request(work: Path) -> None:
     part = call(work, "fs_cat", path="./src/a.py", offset=2, limit=1, numbers=True)
 
     assert whole == "one\ntwo\nthree\n"
-    assert part == "2\ttwo\n\n[1 more lines; go on with offset=3]"
+    assert part == "2\ttwo\n\n[1 more lines; continue with offset=3]"
 
 
 def test_a_long_file_is_answered_in_parts_that_join_to_the_whole(work: Path) -> None:

@@ -233,7 +233,7 @@ def test_every_problem_of_a_script_is_told_with_its_line(tmp_path: Path) -> None
         "play.yaml:4: delete must be a list",
         "play.yaml:5: sleep must be a number of at least 0",
         "play.yaml:6: say must be text",
-        f"play.yaml:7: class: 'sometimes' is no failure class (legal: {classes})",
+        f"play.yaml:7: class: 'sometimes' is not a failure class (legal: {classes})",
         "play.yaml:8: run must be text",
         f"play.yaml:9: class is missing (legal: {classes})",
         "play.yaml:10: usage has no key ''",

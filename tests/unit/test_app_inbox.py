@@ -77,7 +77,7 @@ def store_of(*events: ev.Event, store: MemoryStore | None = None) -> MemoryStore
             "answered 'no' by mary already",
         ),
         ([GATE, ev.GateAnswered(gate=GateId("g"), choice="no")], "g", "yes", "answered 'no' already"),
-        ([GATE], "g", "maybe", "'maybe' is no option of gate 'g' .legal: yes, no"),
+        ([GATE], "g", "maybe", "'maybe' is not an option of gate 'g' .legal: yes, no"),
         ([GATE, finish("a", "skipped")], "g", "yes", "no gate 'g'"),
     ],
 )

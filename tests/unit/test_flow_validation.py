@@ -242,7 +242,7 @@ GRAPHS: Mapping[str, tuple[Flow, list[str], str]] = {
     "a cycle through a route": (flow(agent("a", "r"), route("r", "end", again="a"), end()), [], ""),
     "a cycle through a check": (flow(agent("a", "c"), check("c", "end", "a"), end()), [], ""),
     "a cycle through an approval": (flow(agent("a", "g"), approval("g", yes="end", no="a"), end()), [], ""),
-    "a cycle through an answer that is no option": (
+    "a cycle through an answer that is not an option": (
         flow(agent("a", "g"), approval("g", yes="end", no="end", other="a"), end()),
         [],
         "",
@@ -630,8 +630,8 @@ def test_all_problems_are_told_at_once() -> None:
     found = validate(graph)
 
     assert [p.message.split(";")[0] for p in found if p.code == "unknown_node"] == [
-        "node 'a': `next` leads to 'nope', which is no node",
-        "node 'b': `next` leads to 'gone', which is no node",
+        "node 'a': `next` leads to 'nope', which is not a node",
+        "node 'b': `next` leads to 'gone', which is not a node",
     ]
 
 

@@ -122,7 +122,7 @@ NOTHING_AGAINST = {
     "skipped": STEP_REPORT.format(status="skipped"),
     "an object that is done": '{"status": "done", "summary": "s", "filesChanged": [], "testsPassed": true}',
     "an object with another word": '{"status": "ok"}',
-    "a status that is no text": '{"status": 500}',
+    "a status that is not a text": '{"status": 500}',
     "a list": '[{"status": "failed"}]',
     "half an object": '{"status": "failed"',
     "an object in the middle": '{"status": "failed"}\n\nThat is what the endpoint returned before; now it is 200.',

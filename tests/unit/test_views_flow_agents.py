@@ -169,7 +169,7 @@ def test_what_agents_do_is_told_in_lines() -> None:
         "work is cut short: auth: who?",
         "bob takes over at work",
         "work waits: its agent asks a person",
-        "work goes on with session s-1",
+        "work continues with session s-1",
         "work waits for 1m 30s: none",
         "parked: nothing can go on until work#1.2 is answered or a quota resets",
     ]

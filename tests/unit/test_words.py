@@ -19,6 +19,9 @@ PHRASES = (
     r"is there again",
     r"without a word",
     r"mend(?:s|ed|ing)?",
+    r"go(?:es|ing)? on with",
+    r"legal are",
+    r"(?<!there )is no (?:number|node|option|step|text|id|file|folder|recording|variable|provider|JSON \w+)",
 )
 WORST = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
 PAGES = [TOP / "README.md", *(page for page in (TOP / "docs").rglob("*.md") if "adr" not in page.parts)]

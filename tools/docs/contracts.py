@@ -95,7 +95,7 @@ FLOW_PROGRESS: tuple[tuple[str, str], ...] = (
     ),
     ("node_failed", "A visit failed, and why."),
     ("node_lost", "A visit was cut short with its driver; it is begun again."),
-    ("agent_asked", "Another `agent` than the node's own takes over, or one goes on with a `session`."),
+    ("agent_asked", "Another `agent` than the node's own takes over, or one continues with a `session`."),
     (
         "node_suspended",
         "An agent asks a person, or cannot go on: `failure`, `message`. The visit goes on, with `until` at that time.",

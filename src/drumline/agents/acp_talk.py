@@ -133,7 +133,7 @@ class Talk:
             asked.cancel()
 
     async def _begin(self, connection: ClientSideConnection, greeting: InitializeResponse) -> Session:
-        """Load the session to go on with, or begin a new one where that cannot be had."""
+        """Load the session to continue with, or begin a new one where that cannot be had."""
         cwd, wanted = str(self._assignment.workspace), self._assignment.session
         servers: list[Served] = [_describe(server) for server in self._servers]
         abilities = greeting.agent_capabilities
@@ -152,7 +152,7 @@ class Talk:
         return begun
 
     async def _settle(self) -> None:
-        """Wait until a session that was loaded has been told: some agents go on with that after their answer."""
+        """Wait until a session that was loaded has been told: some agents continue with that after their answer."""
         with anyio.move_on_after(LONGEST_PAST):
             left = QUIET
             while left > 0:

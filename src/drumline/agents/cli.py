@@ -65,7 +65,7 @@ class CliAgent(Record):
     async def work(self, assignment: Assignment) -> Outcome:
         """Do the assignment in its workspace. No process of it is left when this returns or is cancelled.
 
-        Where the session to go on with is not there any more, the work is begun in a new one.
+        Where the session to continue with is not there any more, the work is begun in a new one.
         """
         acted = False
 

@@ -199,7 +199,7 @@ class _Reader:
             return Failure(node.value if isinstance(node, yaml.ScalarNode) else None)
         except ValueError:
             said = (
-                f"class: {node.value!r} is no failure class"
+                f"class: {node.value!r} is not a failure class"
                 if isinstance(node, yaml.ScalarNode)
                 else "class is missing"
             )

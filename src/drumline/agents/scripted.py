@@ -35,7 +35,7 @@ class ScriptedAgent(Record):
         """Play the act that fits: sleep, patch, write, delete, run, then say, ask or fail."""
         say = _open_transcript(assignment.log)
         if assignment.session:
-            say(f"go on with session {assignment.session}")
+            say(f"continue with session {assignment.session}")
         act = self.script.choose(
             assignment.step, assignment.node, assignment.attempt, scope=assignment.scope, visit=assignment.visit
         )

@@ -105,7 +105,7 @@ def discard_overlong(outcome: Outcome, *, session: str) -> Outcome:
     """
     if not session or outcome.failure != Failure.PERMANENT.value or not TOO_LONG.search(outcome.message):
         return outcome
-    message = f"its session has become too long to go on with: {outcome.message}"
+    message = f"its session has become too long to continue with: {outcome.message}"
     return replace(outcome, failure=Failure.CRASH.value, message=message[:LONGEST], session="")
 
 

@@ -11,7 +11,7 @@ def choose_branch(repository: Repository, plan: Plan, typed: str) -> str:
     """A branch that does not exist yet; empty if the run is to have one with a name of its own."""
     if typed and not repository.is_free(typed):
         raise InvalidInput(
-            f"the run cannot have the branch {typed!r}: it is no name of a branch, or a branch is in its way",
+            f"the run cannot have the branch {typed!r}: it is not a valid name, or a branch of that name exists",
             hint="drumline run PLAN --branch NAME, with a branch that does not exist yet",
         )
     return typed or (plan.branch if plan.branch and repository.is_free(plan.branch) else "")

@@ -1,7 +1,7 @@
 """What changed between two trees, as a script can play it again.
 
 The rule: a patch holds everything exactly. Only a file with a secret in it is told otherwise: as its new text without
-the secret, or, where it is no text, not at all.
+the secret, or, where it is not a text, not at all.
 """
 
 from __future__ import annotations

@@ -102,5 +102,5 @@ def _is_variable(name: str) -> bool:
 def _split(pair: str) -> tuple[str, str]:
     name, sign, value = pair.partition("=")
     if not sign or not name.strip():
-        raise InvalidInput(f"{pair!r} is no variable (legal: name=value)", hint="drumline flow run --help")
+        raise InvalidInput(f"{pair!r} is not a variable (legal: name=value)", hint="drumline flow run --help")
     return name.strip(), value

@@ -104,7 +104,7 @@ def _check_unasked(run: RunState, step: StepId) -> None:
     """Refuse to retry a step in work that waits for an answer: only that lets it go on."""
     gate = next((gate.opened for gate in run.open_gates if gate.opened.step == step), None)
     if gate is not None:
-        message = f"{step} waits for an answer to gate {gate.gate}, and goes on with that"
+        message = f"{step} waits for an answer to gate {gate.gate} and continues once it is given"
         raise InvalidInput(message, hint=answer_command(gate, driven=not run.parked))
 
 
@@ -116,7 +116,7 @@ def check_skip(run: RunState, name: str) -> StepId:
     if step in RUN_WALKS:
         flow = RUN_WALKS[step].flow
         raise InvalidInput(
-            f"{step} is no step and cannot be skipped; what it does stands in the flow {flow!r}",
+            f"{step} is not a step and cannot be skipped; what it does stands in the flow {flow!r}",
             hint=f"drumline resume {run.id}",
         )
     finished = run.finished.get(step)

@@ -25,6 +25,6 @@ def find_step(plan: Plan, name: str) -> StepId | None:
 
 
 def _number(text: str) -> str:
-    """What is left of an id without its word and its zeros; empty if that is no number."""
+    """What is left of an id without its word and its zeros; empty if that is not a number."""
     found = _NUMBERED.fullmatch(text)
     return found[1].casefold() if found else ""

@@ -126,7 +126,7 @@ class Recording:
 
 
 def read_origin(path: Path) -> str:
-    """The run that a recording is of; empty if there is no file or it is no recording."""
+    """The run that a recording is of; empty if there is no file or it is not a recording."""
     try:
         with path.open("rb") as file:
             head = file.readline(LONGEST).decode("utf-8", "replace")
@@ -183,7 +183,7 @@ def check_place(path: Path) -> None:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be recorded to: {error.strerror}", hint=hint) from error
     if foreign:
-        raise InvalidInput(f"{path} is there and is no recording", hint=f"rm {path}, or choose another file")
+        raise InvalidInput(f"{path} exists and is not a recording", hint=f"rm {path}, or choose another file")
 
 
 class _Dumper(yaml.SafeDumper):

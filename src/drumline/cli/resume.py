@@ -58,7 +58,7 @@ def command(run: str, record: str, background: bool, as_json: bool, **typed: obj
 
 
 def _speak(project: Project, store: SqliteStore, run: RunState, typed: Mapping[str, object]) -> None:
-    """Tell the run what was typed: the configuration it goes on with, the steps to try again, and the mode."""
+    """Tell the run what was typed: the configuration it continues with, the steps to try again, and the mode."""
     steps, mode, who = cast(tuple[str, ...], typed["steps"]), typed["mode"], name_person()
     retried = [check_retry(run, name, lambda: project.watcher(store, run).look(time.time())) for name in steps]
     if not project.roster.drivers(run.id):

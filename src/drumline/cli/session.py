@@ -174,7 +174,7 @@ class Session:
         problems = [problem for problem in problems if problem.code != REFUSED]
         if not problems:
             return
-        said = "the plan was edited and is not valid; going on with the plan as it was:"
+        said = "the plan was edited and is not valid; continuing with the plan as it was:"
         self._tell("plan_invalid", said, problems=[problem_json(problem) for problem in problems])
         for problem in problems[:5] if not self.as_json else ():
             self._board_say(f"  {problem.where}: {problem.message}")

@@ -87,7 +87,7 @@ class Attempts:
 
 
 class Ending(Record):
-    """How an attempt ended. `ran_dry` says that it had spent the money it was given: it could go on with more."""
+    """How an attempt ended. `ran_dry` says that it had spent the money it was given: it could continue with more."""
 
     failure: Failure | None = None
     message: str = ""

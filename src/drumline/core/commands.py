@@ -43,7 +43,7 @@ class Prepare(Command):
 class Attempt(Command):
     """Ask the agent, after waiting `delay` seconds.
 
-    `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
+    `session` is the one to continue with, `budget` how many dollars are left. `answers` are what a person said to the
     questions asked so far, `complaint` what is wrong with the work where no check says so; `revises` says that
     a person asks for a change of work that passes;
     with `doubts` only the agent itself says that something is wrong, with `oversteps` the work changes files of others,

@@ -58,7 +58,7 @@ def read_reply(opened: GateOpened, text: str, comment: str) -> tuple[str, str]:
 
 
 def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> None:
-    """Refuse an answer that is no option, or too long or short where any text is one: it has to be asked again.
+    """Refuse an answer that is not an option, or too long or short where any text is one: it has to be asked again.
 
     A revision needs words; whether they are there is looked at only if a comment is given, be it empty.
     """
@@ -83,7 +83,7 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
         )
     elif text not in opened.options:
         raise InvalidInput(
-            f"{text!r} is no option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
+            f"{text!r} is not an option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
             hint=f"drumline answer {quote(opened.gate)} {quote(opened.options[0])}",
         )
 

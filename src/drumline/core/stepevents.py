@@ -77,7 +77,7 @@ class AttemptStarted(Event):
     """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says, if there is one.
 
     It is made in a visit of a node. `agent` is empty where it is the run's own, or the one that the node names.
-    `session` is the one it goes on with, `new_session` the id chosen for a new one, `budget` the dollars it was given.
+    `session` is the one it continues, `new_session` the id chosen for a new one, `budget` the dollars it was given.
     With `by_visit` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what
     is wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays
     so. One that `revises` work as a person asks has fresh budgets.

@@ -190,7 +190,7 @@ def _request(run: RunState, step: Step) -> str:
 
 
 def _after_question(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
-    """Wait for the answer, then go on with it. Nothing has failed."""
+    """Wait for the answer, then continue with it. Nothing has failed."""
     if last.stuck:
         return follow_blocker(orders, run, last) or _attempt(orders, state, run)
     opens = gates.question(orders.step, last.attempt, last.question, permissions=last.permissions)

@@ -159,7 +159,7 @@ class StepState(Attempts):
 
     @property
     def ran_dry(self) -> bool:
-        """Whether the last attempt ended because it had spent what it was given: its agent could go on with more."""
+        """Whether the last attempt ended because it had spent what it was given: its agent could continue with more."""
         given = self.asked.budget if self.asked else None
         if self.last is None or self.failure is not Failure.QUOTA or given is None:
             return False

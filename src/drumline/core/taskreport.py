@@ -48,7 +48,7 @@ def _read(lines: Sequence[Line]) -> dict[str, str]:
 
 
 def _name_field(line: Line, fields: dict[str, list[str]], name: str) -> str:
-    """Take a line into the field that it begins, or that it goes on with; returns the name of that field."""
+    """Take a line into the field that it begins, or that it continues with; returns the name of that field."""
     if line.paragraph < 0:
         return line.path[-1] if line.path[-1] != REPORT else ""
     field = find_field(line)

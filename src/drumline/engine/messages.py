@@ -65,7 +65,7 @@ def _follow(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
 
 
 def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
-    """A step that is blocked by the very question that is answered goes on with the answer."""
+    """A step that is blocked by the very question that is answered continues with the answer."""
     opened = run.gates[answered.gate].opened
     finished = run.finished.get(opened.step)
     if finished is None or finished.state is not StepEnd.BLOCKED:

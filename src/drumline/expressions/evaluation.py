@@ -62,7 +62,7 @@ def _on_numbers(function: Callable[[Any, Any], Any]) -> Callable[[object, object
     def calculate(left: object, right: object) -> object:
         for value in (left, right):
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise TypeError(f"{value!r} is no number")
+                raise TypeError(f"{value!r} is not a number")
         return function(left, right)
 
     return calculate

@@ -57,7 +57,7 @@ class Illegal(Exception):
 def parse(text: str) -> ast.expr:
     """The expression as a tree that holds nothing but what is legal; Illegal saying what is not."""
     if len(text) > LONGEST:
-        raise Illegal(f"it has {len(text)} characters; legal are {LONGEST}")
+        raise Illegal(f"it has {len(text)} characters; the limit is {LONGEST}")
     try:
         with warnings.catch_warnings():
             # Python warns of odd but legal text, such as "\\d"; whoever runs a flow cannot do anything about it.
@@ -89,7 +89,7 @@ def _refuse_illegal(node: ast.AST) -> None:
     elif not isinstance(node, _LEGAL):
         raise Illegal(f"{type(node).__name__} is not legal")
     elif isinstance(node, ast.Constant) and not isinstance(node.value, _PLAIN):
-        raise Illegal(f"{node.value!r} is no JSON value")
+        raise Illegal(f"{node.value!r} is not a JSON value")
     elif isinstance(node, ast.Call):
         _refuse_call(node)
 

@@ -164,9 +164,8 @@ def _read_root(root: Item, found: Findings) -> Flow | None:
     if not nodes:
         return None
     if values["start"] and values["start"] not in nodes:
-        message = (
-            f"the flow starts at {values['start']!r}, which is no node; {_suggest(str(values['start']), list(nodes))}"
-        )
+        start = str(values["start"])
+        message = f"the flow starts at {start!r}, which is not a node; {_suggest(start, list(nodes))}"
         found.error(root.value["start"].line, code="unknown_start", message=message)
     make: Callable[..., Flow] = Flow
     return make(**(values | {"nodes": nodes}))
@@ -233,7 +232,7 @@ def _read_kind(item: Item, found: Findings, *, of: str) -> KindRule | None:
 def _refuse_kind(word: Item, found: Findings, *, of: str) -> None:
     meant = closest(word.value, tuple(KINDS)) if isinstance(word.value, str) else ""
     advice = f"did you mean {meant!r}?" if meant else f"use one of {', '.join(KINDS)}"
-    shown = repr(word.value) if isinstance(word.value, str) else "that is no text"
+    shown = repr(word.value) if isinstance(word.value, str) else "that is not a text"
     found.error(word.line, code="unknown_type", message=f"{of} has the unknown type {shown}; {advice}")
 
 

@@ -26,7 +26,7 @@ NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9]")
 def find_kept(home: Home, log: Path, session: str = "") -> Path:
     """Where the sessions of a home are kept for the work whose log this is.
 
-    Where they are `apart`, each attempt has a folder of its own, and the `session` to go on with says which.
+    Where they are `apart`, each attempt has a folder of its own, and the `session` to continue with says which.
     """
     kept = log.absolute().parent / KEPT / home.inside
     if not home.apart:
@@ -49,7 +49,7 @@ def _has(file: int, session: bytes) -> bool:
 
 
 def fetch_session(home: Home, place: Path, kept: Path, session: str) -> None:
-    """Copy what the user's home has of a session to go on with, if it is not kept already."""
+    """Copy what the user's home has of a session to continue with, if it is not kept already."""
     if not session or not re.fullmatch(r"[\w.-]+", session):
         return
     for pattern in home.returned:

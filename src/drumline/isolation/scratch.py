@@ -98,7 +98,7 @@ def _remove_own(folder: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder with all that is in it. What is no folder stays, and no link is followed."""
+    """Remove a folder with all that is in it. What is not a folder stays, and no link is followed."""
     if not _is_folder(folder):
         return
     shutil.rmtree(folder, ignore_errors=True)

@@ -107,7 +107,7 @@ def _check_provider(name: str) -> None:
     try:
         infer_provider_class(spelled)
     except ValueError as error:
-        message = f"{name!r} is no provider of models (legal are {', '.join(usual)} and others)"
+        message = f"unknown provider {name!r} (use one of {', '.join(usual)}, or another that pydantic-ai knows)"
         raise InvalidInput(message, hint="drumline agents") from error
     except ImportError:
         return  # known, but its own library is missing; whoever asks it says so

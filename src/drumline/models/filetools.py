@@ -39,7 +39,7 @@ class FileTools(Record):
         shown = _fit(chosen)
         text = "".join(shown)[:ANSWER]
         left = len(lines) - (first - 1) - len(shown)
-        return f"{text}\n[{left} more lines; go on with offset={first + len(shown)}]" if left > 0 else text
+        return f"{text}\n[{left} more lines; continue with offset={first + len(shown)}]" if left > 0 else text
 
     def list(self, path: str = ".") -> str:
         """List a folder: names, folders with a slash at the end, files with their size in bytes."""

@@ -17,7 +17,7 @@ LEGAL = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
 class Memory:
-    """The session of one assignment: `past` is what it goes on with, `lost` the one that could not be had."""
+    """The session of one assignment: `past` is what it continues with, `lost` the one that could not be had."""
 
     def __init__(self, assignment: Assignment, secrets: Secrets) -> None:
         self._folder = assignment.log.parent

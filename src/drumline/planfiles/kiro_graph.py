@@ -138,7 +138,7 @@ def _read_tasks(value: object) -> _Links | None:
 
 
 def _read_arrows(text: str) -> _Links | None:
-    """`1.1 → 1.2`, chains, several on a side, and lines that begin with an arrow and go on with the last."""
+    """`1.1 → 1.2`, chains, several on a side, and lines that begin with an arrow and continue with the last."""
     pairs: Pairs = []
     named: dict[str, None] = {}
     last: list[str] = []

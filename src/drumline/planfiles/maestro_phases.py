@@ -247,7 +247,7 @@ class _Record:
         for item in found.items:
             if not _id_text(item.value):
                 shown = json.dumps(plain(item))[:60]
-                self.refuse("blocked_by", "invalid_field_type", f"'blocked_by' holds {shown}, which is no id")
+                self.refuse("blocked_by", "invalid_field_type", f"'blocked_by' holds {shown}, which is not an id")
         return tuple(need for item in found.items if (need := _id_text(item.value)))
 
     def _files(self) -> tuple[str, ...]:

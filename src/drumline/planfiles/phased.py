@@ -194,7 +194,7 @@ class PhasedFiles(FolderFiles):
         """Put a handoff in its place; see the port for the promise."""
         folder, _, name = path.removeprefix(self._prefix).partition("/")
         if folder != HANDOFFS or not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
-            raise InvalidInput(f"{path!r} is no place of a handoff", hint=f"drumline validate {self._path}")
+            raise InvalidInput(f"{path!r} is not a place of a handoff", hint=f"drumline validate {self._path}")
         with self._lock.hold():
             return until_settled(lambda: put_document(self._root / folder / name, text, before=before))
 

@@ -41,7 +41,7 @@ class Assignment(Record):
 
     `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it. `model`
     overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`. `session`
-    is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may be silent,
+    is one to continue, `new_session` the id that a new one should have. `idle` is how many seconds it may be silent,
     `budget` how many dollars it may spend, where it can be told, and `turns` how often its model may answer, which the
     engine counts as well. `writable` are folders beside the workspace that it may write to, `sealed` paths in it that
     it may not. `answers` are what a

@@ -35,7 +35,7 @@ class WalkScene:
 
 
 def tell_run_walk(event: StepStarted | StepFinished) -> Told:
-    """That a walk of the run itself has begun, or how it ended. It is no step: nothing counts it."""
+    """That a walk of the run itself has begun, or how it ended. It is not a step: nothing counts it."""
     data: dict[str, object] = {"walk": event.step}
     if isinstance(event, StepStarted):
         text = f"{event.step} started: {RUN_WALKS[event.step].title}"
@@ -87,7 +87,7 @@ def _attempt_started(scene: WalkScene, event: AttemptStarted) -> Told | None:
         return None
     name = visit_name(_key(event))
     words = [f"{flatten(event.agent)} takes over at {name}"] if event.agent else []
-    words += [f"{name} goes on with session {flatten(event.session)}"] if event.session else []
+    words += [f"{name} continues with session {flatten(event.session)}"] if event.session else []
     if not words:
         return None
     data = {**_where(event), "agent": event.agent or None, "session": event.session or None}

@@ -73,7 +73,7 @@ class Repository(Record):
         return ask_git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", cwd=self.top).items
 
     def read_file(self, path: str) -> str | None:
-        """A file as the checkout's commit has it; None if it is not there, is no text, or nobody wrote it by hand."""
+        """A file as the checkout's commit has it; None if it is not there, not a text, or nobody wrote it by hand."""
         size = ask_git("cat-file", "-s", f"HEAD:{path}", cwd=self.top, accept=(0, 128))
         if size.code or int(size.line) > MOST_BYTES:
             return None

@@ -13,7 +13,7 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
 - `NodeBlocked`   this machine could not do what the node asks for, or no agent could go on. The same visit is due again
                   when the run is resumed; it costs no visit.
 - `NodeUsed`      what models have used in a visit that acts; spent, should the visit be lost.
-- `SessionKept`   a visit of an agent left a session that a later one goes on with; recorded with `NodeEnded`.
+- `SessionKept`   a visit of an agent left a session that a later one continues with; recorded with `NodeEnded`.
 - `FlowEnded`     nothing is due any more.
 
 What agents do in a visit is recorded as at every step (`core/stepevents.py`): `AttemptStarted` before one acts, and
@@ -120,7 +120,7 @@ class NodeUsed(Event):
 
 
 class SessionKept(Event):
-    """The session in which an agent ended its visit, for a node that goes on with it."""
+    """The session in which an agent ended its visit, for a node that continues with it."""
 
     node: NodeId
     visit: int

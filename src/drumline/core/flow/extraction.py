@@ -62,7 +62,7 @@ def _parse(text: str, what: str) -> Json:
 
 
 def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _parse_float(text: str) -> float:

@@ -78,7 +78,7 @@ KINDS: Mapping[str, KindRule] = {
                 rule(
                     "session",
                     Shape.NODE,
-                    "The agent node, itself or another, whose last session it goes on with; ours.",
+                    "The agent node, itself or another, whose last session it continues with; ours.",
                 ),
                 FieldRule(
                     name="records",

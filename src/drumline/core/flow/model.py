@@ -68,7 +68,7 @@ class ScriptNode(Node):
 
 
 class ApprovalNode(Node):
-    """A person chooses; an answer that is no option follows `on_other`."""
+    """A person chooses; an answer that is not an option follows `on_other`."""
 
     question: str
     options: tuple[str, ...]

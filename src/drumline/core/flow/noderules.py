@@ -138,7 +138,7 @@ def _check_approval(inspection: Inspection, node: ApprovalNode) -> None:
             inspection.error(node, ("options", number), code="option_without_route", message=message)
     for answer in node.routes:
         if answer not in node.options:
-            message = f"the route {answer!r} is for an answer that is no option; add it to `options`, or remove it"
+            message = f"the route {answer!r} is for an answer that is not an option; add it to `options`, or remove it"
             inspection.warn(node, ("routes", answer), code="route_without_option", message=message)
 
 
@@ -209,7 +209,7 @@ def _check_listed(inspection: Inspection, node: LlmNode, number: int) -> None:
 
 def _check_schema(inspection: Inspection, node: Node, schema: Mapping[str, Json]) -> None:
     if fault := inspection.around.find_schema_fault(schema):
-        message = f"`output_schema` is no JSON Schema (draft 2020-12): {fault}; no answer could be judged by it"
+        message = f"`output_schema` is not a JSON Schema (draft 2020-12): {fault}; no answer could be judged by it"
         inspection.error(node, ("output_schema",), code="bad_output_schema", message=message)
 
 

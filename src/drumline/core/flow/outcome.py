@@ -54,7 +54,7 @@ class Outcome(Record):
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
     example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
     work: the visit stays due. `waits` says that its agent asks a person or cannot go on, so that the visit is not over.
-    `effects` are what is recorded before it: the end of an attempt, or a session that later ones go on with; `told` is
+    `effects` are what is recorded before it: the end of an attempt, or a session that later ones continue; `told` is
     what the run's stream records with it. `notices` are what was remarkable about it, `unchanged` says that it called
     itself done and no file had changed. `leaves` is with which command the step is given back before the visit is over:
     it stays due. `login` is what to type if its agent is not logged in.

@@ -91,7 +91,7 @@ def _check_targets(inspection: Inspection) -> None:
     for node in nodes.values():
         for edge in edges_of(node):
             if edge.target not in nodes:
-                message = f"{_NAMES[edge.kind]} leads to {edge.target!r}, which is no node; {_advise(edge, nodes)}"
+                message = f"{_NAMES[edge.kind]} leads to {edge.target!r}, which is not a node; {_advise(edge, nodes)}"
                 inspection.error(node, edge.place, code="unknown_node", message=message)
 
 

@@ -213,7 +213,7 @@ class Stack:
         del self.flows[child.scope]
         node = caller.state.chart.nodes[caller.key.node]
         if not isinstance(node, AgentNode):
-            raise AssertionError(f"{node.id!r} called a flow and is no agent node")
+            raise AssertionError(f"{node.id!r} called a flow and is not an agent node")
         self._end_visit(caller.state, caller.key, self.calls.judge(node, child), batch)
         return caller.state
 

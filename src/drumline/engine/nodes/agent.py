@@ -56,7 +56,7 @@ class Terms(Record):
     """On what terms an agent works: with which model, how long at most and how long silent, and what tokens cost.
 
     `name` is the candidate's, `spec` the agent's own name, by which a session is known again; `session` is the one it
-    goes on with. `candidates` are those who may act in the visit, and `now` tells the time.
+    continues with. `candidates` are those who may act in the visit, and `now` tells the time.
     """
 
     name: str = OWN
@@ -72,7 +72,7 @@ class Terms(Record):
 
 
 def choose_session(node: AgentNode, visit: Visit, *, name: str, spec: str) -> str:
-    """The session that an agent goes on with: that of its last attempt in this visit, or the one its node names."""
+    """The session that an agent continues with: that of its last attempt in this visit, or the one its node names."""
     attempts, kept = visit.attempts, visit.kept
     if attempts is not None and attempts.asked is not None:
         return attempts.session if name == attempts.agent else ""

@@ -36,7 +36,7 @@ class Visit(NamedTuple):
     """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
-    `attempts` says what came before in this visit, `kept` is the session that its node goes on with, `answers` are what
+    `attempts` says what came before in this visit, `kept` is the session that its node continues, `answers` are what
     people said to its questions, `budget` is how many dollars are left; `note` records what is known before it is over.
     `watch` sees what checks do to the folder, if no other node can act meanwhile. `step` is the step that is walked. If
     that is one of a plan, `attempt` is the number of the attempt at it, `told` the one that its agent is told, `tree`
