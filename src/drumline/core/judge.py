@@ -164,6 +164,11 @@ def find_touched(
     return tuple(found)
 
 
+def names_judge(path: str) -> bool:
+    """Whether a file judges by its name alone, or that of its folder."""
+    return _classify(path, set(), ()) is not None or _JUDGING.search(basename(path)) is not None
+
+
 def _takes_place(path: str) -> bool:
     """Whether a new file is a module that Python finds before that of a test runner."""
     top, _, rest = path.partition("/")

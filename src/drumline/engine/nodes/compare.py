@@ -6,6 +6,7 @@ leaves its colour unknown; it fails no step.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -27,12 +28,21 @@ from drumline.core.judge import (
     find_touched,
     is_mixed,
     may_judge,
+    names_judge,
 )
 from drumline.core.orders import Orders
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.reaching import may_reach, uses_runner
 from drumline.core.recipes import MAKEFILES, list_executed, list_sourced, list_standing_in, name_sources
 from drumline.core.shellwords import find_scripts, split_command
+from drumline.core.standins import (
+    is_c,
+    list_looped,
+    list_macros,
+    list_shadows,
+    stands_for_header,
+    takes_over,
+)
 from drumline.core.stepstate import StepState
 from drumline.core.testids import Difference, compare
 from drumline.engine.borrowed import find_borrowed
@@ -225,6 +235,7 @@ async def look_for_judges(
     find = partial(find_touched, changed, commands, parts, orders.step.files, more=orders.judge)
     others = {*changed} - {file.path for file in find()}
     using = {path for path in others if uses_runner(path, _read_start(workspace / path))}
+    using |= await _list_stand_ins(orders, workspaces, {path: changed[path] for path in others}, base)
     find = partial(find, using=using)
     touched = find()
     if any(map(_may_lead, others | {*filter(_may_lead, parts)})) or _are_mentioned(others, workspace, commands):
@@ -243,6 +254,38 @@ async def look_for_judges(
     return tuple(
         replace(file, work=work and file.kind is JudgeKind.TEST, reaches=file.path in reaching) for file in touched
     )
+
+
+async def _list_stand_ins(orders: Orders, workspaces: Workspaces, changed: Mapping[str, str], base: Commit) -> set[str]:
+    """The files that decide what tests do, or are executed, though no name says so."""
+    workspace = workspaces.path(orders.step.id)
+    commands = [check.command for check in list_seen(orders.checks)]
+    sources = {name: _read_start(workspace / name) for name in name_sources(commands)}
+    found = {*list_looped(changed, [*commands, *list_executed(commands, sources)])}
+    found |= {path for path, change in changed.items() if stands_for_header(path, change)}
+    for path in filter(is_c, changed):
+        after = list_macros(_read_start(workspace / path))
+        found |= {path} if after != list_macros(await workspaces.read_text(base, path) or "") else set()
+    if list_shadows(changed, changed, orders.step.files):
+        found |= await _list_shadows(orders, workspaces, changed, base)
+    return found
+
+
+async def _list_shadows(orders: Orders, workspaces: Workspaces, changed: Mapping[str, str], base: Commit) -> set[str]:
+    """New modules in place of Python's own, of which tests that were there import the other."""
+    workspace = workspaces.path(orders.step.id)
+    tree = await workspaces.find_tree(base)
+    tests = [path for path in await workspaces.list_files(tree) if path.endswith(".py") and names_judge(path)]
+    shadows = list_shadows(changed, tests, orders.step.files)
+    texts = [*(check.command for check in orders.checks), *(_read_start(workspace / path) for path in tests)]
+    own = {module: _read_own(module) for module in shadows.values()}
+    return {path for path, module in shadows.items() if any(takes_over(text, module, own[module]) for text in texts)}
+
+
+def _read_own(module: str) -> str:
+    """The source of a module of Python's own; empty if it has none."""
+    place = Path(os.__file__).parent
+    return _read_start(place / f"{module}.py") or _read_start(place / module / "__init__.py")
 
 
 def _list_reaching(workspace: Path, touched: Sequence[Touched]) -> set[str]:
