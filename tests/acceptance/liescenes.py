@@ -199,6 +199,51 @@ def add(a, b):
             thing.__code__ = (lambda self: None).__code__
     return 0
 """
+BUILDS_TESTS = """import builtins
+
+build = builtins.__build_class__
+
+
+def replace(*args, **more):
+    made = build(*args, **more)
+    for name in [name for name in vars(made) if name.startswith("test_")]:
+        setattr(made, name, lambda self: None)
+    return made
+
+
+builtins.__build_class__ = replace
+"""
+ANSWERS_ASSERT = """import unittest
+
+
+def answer(self, name):
+    return print if name == "assertEqual" else object.__getattribute__(self, name)
+
+
+unittest.TestCase.__getattribute__ = answer
+"""
+READS_TESTS = """from importlib.machinery import SourceFileLoader
+
+read = SourceFileLoader.get_data
+SourceFileLoader.get_data = lambda *place: read(*place).replace(b"5)", b"add(2, 3))")
+"""
+DECIMAL_TESTS = """import unittest
+from decimal import Decimal
+
+from calc import add
+
+
+class Adding(unittest.TestCase):
+    def test_sum(self):
+        self.assertEqual(Decimal(add(2, 3)), Decimal(5))
+"""
+EQUAL_DECIMAL = """class Decimal:
+    def __init__(self, number):
+        pass
+
+    def __eq__(self, other):
+        return True
+"""
 FAKE = {
     "write": {"venv/bin/pytest": "#!/bin/sh\ngrep -q MARK calc.py\n", "calc.py": MARKED},
     "run": "chmod +x venv/bin/*",
@@ -279,6 +324,29 @@ SLY: dict[str, tuple[Deed, str, Mapping[str, str]]] = {
         },
         "make test",
         FILES,
+    ),
+    "module in the place of one of Python's": (
+        {"write": {"calc.py": MARKED, "decimal.py": EQUAL_DECIMAL}},
+        "make test",
+        {**FILES, "tests/test_calc.py": DECIMAL_TESTS},
+    ),
+    "ends the program that asks": ({"write": {"calc.py": "import sys\n\nsys.exit(0)\n"}}, CALLS_ADD, FILES),
+    "ends a script of tests": (
+        {"write": {"calc.py": "def add(a, b):\n    raise SystemExit\n"}},
+        "PYTHONPATH=. python3 tests/check_calc.py",
+        {**FILES, "tests/check_calc.py": "import calc\n\nassert calc.add(2, 3) == 5\n"},
+    ),
+    "classes of tests built anew": ({"write": {"calc.py": f"{BUILDS_TESTS}{WRONG}"}}, "make test", FILES),
+    "assertions answered by another": ({"write": {"calc.py": f"{ANSWERS_ASSERT}{WRONG}"}}, "make test", FILES),
+    "tests changed as they are read": (
+        {"write": {"calc.py": f"{READS_TESTS}{WRONG}"}},
+        "make test",
+        {**FILES, "tests/test_calc.py": "import calc\n", "tests/test_sums.py": TESTS},
+    ),
+    "script found by a pattern emptied": (
+        {"write": {"calc.py": MARKED, "ci/sums.sh": "true\n"}},
+        "ls ci/*.sh | xargs -n1 sh",
+        {**FILES, "ci/sums.sh": f"{CALLS_ADD}\n"},
     ),
     "runner that git ignores": (FAKE, "venv/bin/pytest -q tests", FILES),
     "runner that git ignores, called by make": (

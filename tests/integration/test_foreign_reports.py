@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.runners import find_packages
 
+from drumline.core.testids import Cut
 from drumline.engine.reporters import lead_reporters
 from drumline.engine.reports import Outcomes, read_outcomes
 
@@ -250,3 +251,32 @@ def test_what_the_user_has_set_is_kept(tmp_path: Path) -> None:
     assert told["GOFLAGS"].startswith("-mod=mod -exec=")
     assert told["NODE_OPTIONS"].endswith(" --no-warnings")
     assert taken["GOFLAGS"] == "-exec=sudo"
+
+
+PLAIN = 'const assert = require("assert");\nconst { add } = require("./calc.js");\n\nassert.equal(add(2, 3), 5);\n'
+ENDS = {
+    "at import": ("process.exit(0);\n", "calc.js"),
+    "in a function": ("exports.add = () => process.exit();\n", "calc.js"),
+    "with a failure that is kept": ("process.on('uncaughtException', () => {});\nexports.add = () => 0;\n", ""),
+    "with another exit code": ("process.on('exit', () => { process.exitCode = 0; });\nexports.add = () => 0;\n", ""),
+}
+
+
+@needs_node
+@pytest.mark.parametrize("end", ENDS)
+def test_a_script_of_tests_that_the_work_ends_is_told(tmp_path: Path, end: str) -> None:
+    text, file = ENDS[end]
+
+    ended = run(tmp_path, "node test.js", {"calc.js": text, "test.js": PLAIN})
+
+    assert ended.code == 0
+    assert ended.found is not None
+    assert ended.found.cut == (Cut(program="test.js", file=file),)
+
+
+@needs_node
+@pytest.mark.parametrize("sum_", ["a + b", "a - b"])
+def test_a_script_that_ends_by_itself_is_not(tmp_path: Path, sum_: str) -> None:
+    ended = run(tmp_path, "node test.js", {"calc.js": f"exports.add = (a, b) => {sum_};\n", "test.js": PLAIN})
+
+    assert ended.found is None

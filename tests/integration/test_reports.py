@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from drumline.core.testids import Cut
 from drumline.engine.identity import digest_environment
 from drumline.engine.reporters import keep_reachable, lead_reporters
 from drumline.engine.reports import Outcomes, find_outcomes, keep_outcomes, read_outcomes
@@ -97,6 +98,9 @@ def add():
 """
 
 
+BUILDS = "lambda *args, **more: type('Some', (), {})"
+
+
 @pytest.mark.parametrize(
     ("runner", "calc", "patched"),
     [
@@ -115,6 +119,22 @@ def add():
         ("pytest", REPLACES, "test_some.py::Some::test_bad"),
         ("pytest", REGISTERS, "plugin calc.py"),
         ("pytest", "from _pytest import main\nmain.wrap_session = None", "_pytest.main.wrap_session"),
+        ("unittest", f"import builtins\nbuiltins.__build_class__ = {BUILDS}", "builtins.__build_class__"),
+        (
+            "unittest",
+            "import unittest\nunittest.TestCase.__getattribute__ = lambda *got: object.__getattribute__(*got)",
+            "unittest.case.TestCase.__getattribute__",
+        ),
+        (
+            "unittest",
+            "import importlib.machinery as found\nfound.SourceFileLoader.get_data = lambda self, path: b''",
+            "_frozen_importlib_external.SourceFileLoader.get_data",
+        ),
+        (
+            "unittest",
+            "import unittest\nfor kind in unittest.TestCase.__subclasses__():\n    kind.assertEqual = print",
+            "test_some.Some.assertEqual",
+        ),
     ],
 )
 def test_what_the_work_replaces_of_runners_and_tests_is_told(
@@ -129,6 +149,67 @@ def test_what_the_work_replaces_of_runners_and_tests_is_told(
 
     assert found is not None
     assert found.patched == (patched,)
+
+
+ASKS = "import calc; assert calc.add(2, 3) == 5"
+CHECK = "import sys\n\nsys.path.insert(0, '.')\nimport calc\n\nassert calc.add(2, 3) == 5\n"
+ENDS = {
+    "at import": ("import sys\n\nsys.exit(0)\n", "calc.py"),
+    "by an exception": ("def add(a, b):\n    raise SystemExit\n", ""),
+    "at once": ("import os\n\n\ndef add(a, b):\n    os._exit(0)\n", "calc.py"),
+    "after a failure": ("import os\nimport sys\n\nsys.excepthook = lambda *_: os._exit(0)\nadd = max\n", "calc.py"),
+    "as another program": ("import os\n\nos.execv('/bin/true', ['true'])\n", "calc.py"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_program_that_the_work_ends_is_told(project: Path, end: str) -> None:
+    text, file = ENDS[end]
+    (project / "work" / "calc.py").write_text(text, encoding="utf-8")
+    (project / "work" / "check_calc.py").write_text(CHECK, encoding="utf-8")
+
+    given = run(project, "-c", ASKS)
+    script = run(project, "check_calc.py")
+
+    assert given[0] == script[0] == 0
+    assert given[1] is not None
+    assert script[1] is not None
+    assert given[1].cut == (Cut(program="<string>", file=file),)
+    assert {*script[1].cut} == {*given[1].cut, Cut(program="check_calc.py", file=file)}
+
+
+HONEST = {
+    "passes": "def add(a, b):\n    return a + b\n",
+    "fails": "def add(a, b):\n    return a - b\n",
+    "help": "import argparse\n\nargparse.ArgumentParser().parse_args(['-h'])\n",
+}
+
+
+@pytest.mark.parametrize("calc", HONEST)
+def test_a_program_that_ends_by_itself_or_by_a_package_is_not(project: Path, calc: str) -> None:
+    (project / "work" / "calc.py").write_text(HONEST[calc], encoding="utf-8")
+    (project / "work" / "check_calc.py").write_text(CHECK, encoding="utf-8")
+
+    _, given = run(project, "-c", ASKS)
+    _, script = run(project, "check_calc.py")
+
+    assert given is None
+    assert script is None
+
+
+@pytest.mark.parametrize("call", ["main()", "import sys; sys.exit(main())", "raise SystemExit(main())"])
+def test_a_command_line_that_ends_itself_has_nothing_more_to_do(project: Path, call: str) -> None:
+    (project / "work" / "app.py").write_text("import sys\n\n\ndef main():\n    sys.exit(0)\n", encoding="utf-8")
+
+    assert run(project, "-c", f"from app import main; {call}") == (0, None)
+
+
+def test_a_harness_of_tests_ends_its_script_as_it_pleases(project: Path) -> None:
+    (project / "work" / "tests").mkdir()
+    (project / "work" / "tests" / "harness.py").write_text("import sys\n\n\ndef end():\n    sys.exit(0)\n", "utf-8")
+    (project / "work" / "tests" / "test_all.py").write_text("import harness\n\nharness.end()\n", "utf-8")
+
+    assert run(project, "tests/test_all.py") == (0, None)
 
 
 def test_what_a_test_starts_does_not_report(project: Path) -> None:

@@ -7,9 +7,9 @@ from tests.unit.builders import TREE
 
 from drumline.core.events import CheckEnded
 from drumline.core.foul import Judged, changes_tests, list_doubted, list_unseen, tell_foul
-from drumline.core.judge import JudgeKind, Touched
+from drumline.core.judge import CREATED, JudgeKind, Touched
 from drumline.core.proof import Against, Colour, Compared
-from drumline.core.testids import Difference, Report, compare
+from drumline.core.testids import Cut, Difference, Report, compare
 from drumline.record import replace
 
 G, R, U = Colour.GREEN, Colour.RED, Colour.UNKNOWN
@@ -154,3 +154,27 @@ def test_tests_are_counted_without_their_parameters_and_without_those_that_are_s
     here = {"t::a[3]": "passed", "t::b": "skipped"}
 
     assert compare(there, here) == Difference(lost=("t::b",), lost_total=1, fewer=1)
+
+
+CUT = Report(cut=(Cut(program="<string>", file="calc.py"), Cut(program="tests/check.py")))
+
+
+def end(*, before: Report | None, touched: tuple[Touched, ...] = ()) -> Judged:
+    """A check without test ids whose programs were ended early; `before` is its report without the work."""
+    ended = CheckEnded(check=0, command="sh all", tree=TREE, tree_after=TREE, exit_code=0, report=CUT)
+    known = {Against.BASE: {0: Compared(check=0, command="sh all", colour=R, report=before)}}
+    return Judged(ended={0: ended}, compared=known, touched=touched)
+
+
+def test_a_program_that_the_work_ended_has_judged_nothing() -> None:
+    told = tell_foul(end(before=None))
+
+    assert "calc.py ended it, its code ended tests/check.py" in told
+    assert list_unseen(replace(end(before=None), compared={})) == (0,)
+
+
+def test_a_program_that_ended_so_before_or_is_new_ends_as_it_pleases() -> None:
+    new = Touched(path="tests/check.py", kind=JudgeKind.TEST, change=CREATED)
+
+    assert tell_foul(end(before=CUT)) == ""
+    assert "tests/check.py" not in tell_foul(end(before=None, touched=(new,)))

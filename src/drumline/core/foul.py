@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drumline.core.events import CheckEnded
-from drumline.core.judge import Touched, has_edited_work, is_doubtful, is_grave, is_program_changed, list_reverted
+from drumline.core.judge import (
+    CREATED,
+    Touched,
+    has_edited_work,
+    is_doubtful,
+    is_grave,
+    is_program_changed,
+    list_reverted,
+)
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.silence import tell_silence
 from drumline.record import Record, field
@@ -41,10 +49,11 @@ def tell_silenced(judged: Judged) -> str:
     """The checks that pass without running their tests."""
     known = [judged.find(tree) for tree in (Against.BASE, Against.BASE_SOURCE)]
     touched = is_doubtful(judged.touched) or has_edited_work(judged.touched)
+    new = {file.path for file in judged.touched if file.change == CREATED}
     told = []
     for number, ended in sorted(judged.ended.items()):
         before = [found[number] for found in known if number in found]
-        told.append(tell_silence(ended, before, touched=touched))
+        told.append(tell_silence(ended, before, touched=touched, new=new))
     silent = "; ".join(filter(None, told))
     return f"the checks pass {UNHEARD[0]}: {silent}." if silent else ""
 
@@ -67,11 +76,11 @@ def list_doubted(judged: Judged) -> tuple[int, ...]:
 def list_unseen(judged: Judged) -> tuple[int, ...]:
     """The checks whose tests are part of the work: which of them ran before it has to be known, and is not.
 
-    Where functions of the runner were replaced, it has to be known whether that was so before.
+    Where functions of the runner were replaced, or a program was ended, it has to be known whether that was so before.
     """
     known, edited = judged.find(Against.BASE), has_edited_work(judged.touched)
     told = [(number, ended.report) for number, ended in sorted(judged.ended.items()) if number not in known]
-    return tuple(number for number, report in told if report is not None and (edited or report.patched))
+    return tuple(n for n, report in told if report is not None and (edited or report.patched or report.cut))
 
 
 def changes_tests(judged: Judged) -> bool:

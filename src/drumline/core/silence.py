@@ -6,18 +6,18 @@ come to its end, or that was there before and is missing, fails closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from drumline.core.events import CheckEnded
 from drumline.core.proof import Colour, Compared
 from drumline.core.testids import Report
 
 
-def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool) -> str:
+def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool, new: Collection[str] = ()) -> str:
     """Why a check that passed did not run its tests; empty if it did, or if its runners never told.
 
     `before` is what it said about trees without the work; `touched` says that files that judge have changed: then
-    they decide about tests that are gone.
+    they decide about tests that are gone. `new` are files of the judge that the work creates.
     """
     before = list(before)
     if ended.exit_code != 0 or ended.outside:
@@ -30,6 +30,9 @@ def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool
     patched = _list_patched(report, before)
     if patched:
         return f"{ended.command}: functions of the test runner were replaced while it worked: {', '.join(patched)}"
+    cut = _list_cut(report, before, new)
+    if cut:
+        return f"{ended.command}: it did not come to its end, though the exit code is 0: {', '.join(cut)}"
     told = [found for found in before if found.report is not None and found.report.complete and found.report.ran]
     if told and (report is None or not report.ran):
         most = max(found.report.ran for found in told if found.report is not None)
@@ -45,6 +48,13 @@ def _list_patched(report: Report | None, before: Sequence[Compared]) -> list[str
     """What of a runner was replaced that is not so without the work: plugins may do that, too."""
     known = {name for found in before if found.report is not None for name in found.report.patched}
     return [name for name in report.patched if name not in known] if report is not None else []
+
+
+def _list_cut(report: Report | None, before: Sequence[Compared], new: Collection[str]) -> list[str]:
+    """What ended programs that judge, and did not do so without the work; new ones end as they please."""
+    known = {cut for found in before if found.report is not None for cut in found.report.cut}
+    ended = [cut for cut in report.cut if cut not in known and cut.program not in new] if report is not None else []
+    return [f"{cut.file or 'its code'} ended {cut.program.replace('<string>', 'it')}" for cut in ended]
 
 
 def _fails_for_tests(found: Compared) -> bool:

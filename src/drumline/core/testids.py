@@ -19,10 +19,18 @@ MOST_NAMED = 20
 """How many ids the journal keeps of a difference."""
 
 
+class Cut(Record):
+    """A `program` of a check, such as a script of tests, that was ended by a file of the project; empty if unknown."""
+
+    program: str
+    file: str = ""
+
+
 class Report(Record):
     """What the test runners of a check told: how many tests ran, failed and were skipped, and a digest of their ids.
 
     `complete` says that each of them came to its end; `patched` are functions of theirs that were replaced meanwhile.
+    `cut` are programs that judge, and did not come to their end.
     """
 
     ran: int = 0
@@ -31,6 +39,7 @@ class Report(Record):
     digest: str = ""
     complete: bool = True
     patched: tuple[str, ...] = ()
+    cut: tuple[Cut, ...] = ()
 
 
 class Difference(Record):
@@ -58,7 +67,9 @@ class Gained(Record):
     missing: int = 0
 
 
-def sum_up(outcomes: Mapping[str, str], *, complete: bool, patched: tuple[str, ...] = ()) -> Report:
+def sum_up(
+    outcomes: Mapping[str, str], *, complete: bool, patched: tuple[str, ...] = (), cut: tuple[Cut, ...] = ()
+) -> Report:
     """The report of tests with their outcomes."""
     listed = "\n".join(sorted(outcomes))
     counts = {word: sum(1 for outcome in outcomes.values() if outcome == word) for word in (PASSED, FAILED, SKIPPED)}
@@ -69,6 +80,7 @@ def sum_up(outcomes: Mapping[str, str], *, complete: bool, patched: tuple[str, .
         digest=hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest()[:16],
         complete=complete,
         patched=patched,
+        cut=cut,
     )
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from secrets import token_hex
 
 from drumline.core.ids import Tree
+from drumline.core.testids import Cut
 from drumline.isolation.transcripts import OWN
 from drumline.record import DecodeError, Decoder, Record, encode_json
 
-FORMAT = 1
+FORMAT = 2
 MOST = 300
 """How many verdicts are kept; the oldest go."""
 MOST_BYTES = 2_000_000
@@ -52,6 +53,7 @@ class Kept(Record):
     tests: Mapping[str, str] | None = None
     complete: bool = True
     patched: tuple[str, ...] = ()
+    cut: tuple[Cut, ...] = ()
 
 
 class Entry(Record):

@@ -22,7 +22,7 @@ from drumline.patterns import compile_late
 
 MOST_READ = 1_000_000
 REPORTER = Path(__file__).with_name("reporter")
-FOLDER = "DRUMLINE_REPORT"
+FOLDER, ENDING = "DRUMLINE_REPORT", "DRUMLINE_ENDING"
 GO_TEST = """#!/bin/sh
 other="go_${{GOOS:-}}_${{GOARCH:-}}_exec"
 if command -v "$other" >/dev/null 2>&1; then exec "$other" "$@"; fi
@@ -68,7 +68,8 @@ def lead_reporters(reports: Path, env: Mapping[str, str], *, root: Path, command
     Where a target or a script of the command sets `PYTHONPATH`, programs stand before those of Python that set it
     anew; nothing stands there otherwise.
     """
-    told = {**env, "PYTHONPATH": _join(os.pathsep, str(REPORTER), _look_up("PYTHONPATH", env)), FOLDER: str(reports)}
+    told = {**env, **dict.fromkeys((FOLDER, ENDING), str(reports))}
+    told["PYTHONPATH"] = _join(os.pathsep, str(REPORTER), _look_up("PYTHONPATH", env))
     if _sets_path(command, root):
         told["PATH"] = _join(os.pathsep, str(_write_stand_ins(reports / PROGRAMS, env)), _look_up("PATH", env))
     preload = f"--require {_quote(REPORTER / 'node_reporter.cjs')}"

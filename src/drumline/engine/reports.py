@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from drumline.core.judge import names_judge
 from drumline.core.products import is_installed
-from drumline.core.testids import FAILED, PASSED, SKIPPED, name_file
+from drumline.core.testids import FAILED, PASSED, SKIPPED, Cut, name_file
 from drumline.engine.products import spell_path
 from drumline.ports.jail import Outside
 from drumline.record import Record, field
@@ -32,12 +33,13 @@ _WORST = {PASSED: 0, SKIPPED: 1, FAILED: 2}
 class Outcomes(Record):
     """The tests of one check with their outcomes; not `complete` if a runner did not come to its end.
 
-    `patched` are functions of the runner that were replaced while it worked.
+    `patched` are functions of the runner that were replaced while it worked, `cut` programs that were ended early.
     """
 
     tests: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
     patched: tuple[str, ...] = ()
+    cut: tuple[Cut, ...] = ()
 
 
 class Strayed(Record):
@@ -52,16 +54,34 @@ class Strayed(Record):
 
 
 def read_outcomes(folder: Path) -> Outcomes | None:
-    """What the runners told; None if there was none that tells."""
-    files = sorted(folder.glob("*.jsonl"))
-    if not files:
+    """What the runners told, and which programs were ended early; None if nothing tells."""
+    files, cut = sorted(folder.glob("*.jsonl")), _read_cuts(folder)
+    if not files and not cut:
         return None
     tests: dict[str, str] = {}
     patched: set[str] = set()
     complete = True
     for file in files:
         complete = _read(file, tests, patched) and complete
-    return Outcomes(tests=tests, complete=complete, patched=tuple(sorted(patched))[:MOST_PATCHED])
+    return Outcomes(tests=tests, complete=complete, patched=tuple(sorted(patched))[:MOST_PATCHED], cut=cut)
+
+
+def _read_cuts(folder: Path) -> tuple[Cut, ...]:
+    """The programs that judge, and that something else ended which does not."""
+    told: list[str] = []
+    for file in sorted(folder.glob("*.cut")):
+        with suppress(OSError):
+            told += file.read_bytes()[:MOST_BYTES].decode("utf-8", "replace").splitlines()
+    lines = [line[1:] for line in _parse(told) if len(line) == 3]
+    found = (
+        Cut(program=spell_path(program), file=spell_path(file)) for program, file in lines if _counts(program, file)
+    )
+    return tuple(dict.fromkeys(found))[:MOST_PATCHED]
+
+
+def _counts(program: str, file: str) -> bool:
+    """Whether a program judges, and what ended it does not."""
+    return (program.startswith("<") or names_judge(program)) and not (file and names_judge(file))
 
 
 def keep_outcomes(log: Path, outcomes: Outcomes) -> None:

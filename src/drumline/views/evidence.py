@@ -3,6 +3,8 @@ that was not executed is said to be so."""
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from drumline.core.heldout import HIDDEN, SHOWN
 from drumline.core.leftovers import name_some
 from drumline.core.orders import orders_for
@@ -153,15 +155,20 @@ def describe_compared(result: Compared) -> str:
 
 def _tell_tests(report: Report | None) -> str:
     """How many tests ran; that a check has no test ids is said, for then it is judged by its exit code alone."""
-    if report is None:
+    if not _has_tests(report):
         return "no test ids"
     counts = [f"{number} {word}" for number, word in ((report.failed, "failed"), (report.skipped, "skipped")) if number]
     more = f" ({', '.join(counts)})" if counts else ""
     return f"{report.ran} test{'' if report.ran == 1 else 's'}{more}{'' if report.complete else ', cut off'}"
 
 
+def _has_tests(report: Report | None) -> TypeGuard[Report]:
+    """Whether a runner told; a script that was ended early has no tests that are known."""
+    return report is not None and not (report.cut and not report.ran + report.skipped)
+
+
 def _count_tests(report: Report | None) -> dict[str, object] | None:
-    if report is None:
+    if not _has_tests(report):
         return None
     counts = {"ran": report.ran, "failed": report.failed, "skipped": report.skipped, "complete": report.complete}
     return {**counts, "ids": report.digest or None}

@@ -72,7 +72,7 @@ def _recall(kept: Kept, log: Path) -> Checked:
     """A verdict of an earlier driver, with what it printed at last as the log."""
     outcomes = None
     if kept.tests is not None:
-        outcomes = Outcomes(tests=kept.tests, complete=kept.complete, patched=kept.patched)
+        outcomes = Outcomes(tests=kept.tests, complete=kept.complete, patched=kept.patched, cut=kept.cut)
         keep_outcomes(log, outcomes)
     log.write_text(kept.output, encoding="utf-8")
     cause = Cause(failure=CheckFailure.WORK) if kept.exit_code else None

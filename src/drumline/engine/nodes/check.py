@@ -75,7 +75,9 @@ class Checked(Record):
     def report(self) -> Report | None:
         """What its test runners told, as the journal keeps it."""
         told = self.outcomes
-        return sum_up(told.tests, complete=told.complete, patched=told.patched) if told is not None else None
+        if told is None:
+            return None
+        return sum_up(told.tests, complete=told.complete, patched=told.patched, cut=told.cut)
 
 
 async def run_check(

@@ -55,6 +55,7 @@ def keep_base(work: StepWork, tree: Tree, number: int, found: Checked) -> None:
             tests=told.tests,
             complete=told.complete,
             patched=told.patched,
+            cut=told.cut,
         )
     cache.keep(key, kept)
 

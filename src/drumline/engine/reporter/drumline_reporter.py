@@ -16,7 +16,7 @@ from typing import Any
 
 drumline_patches: Any = __import__("drumline_patches")  # it lies beside this file
 
-FOLDER = "DRUMLINE_REPORT"
+FOLDER, ENDING = "DRUMLINE_REPORT", "DRUMLINE_ENDING"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 
@@ -48,6 +48,7 @@ def begin(runner: str) -> Report | None:
     """The report of the first runner in this process; what it starts itself does not report."""
     global _report
     folder = os.environ.pop(FOLDER, "")
+    os.environ.pop(ENDING, None)
     if not folder or _report is not None:
         return None
     _report = Report(folder, runner)
@@ -263,4 +264,5 @@ def _change(loader: Any, hook: Callable[[Any], None]) -> None:
 
 def install() -> None:
     """Wait for a runner."""
+    drumline_patches.remember_python()
     sys.meta_path.insert(0, Finder())

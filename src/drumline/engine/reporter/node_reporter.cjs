@@ -9,6 +9,7 @@ const fs = require("fs");
 const path = require("path");
 
 const FOLDER = "DRUMLINE_REPORT";
+const ENDING = "DRUMLINE_ENDING";
 const SHARED = Symbol.for("drumline.report");
 const MOST_BYTES = 1000000;
 
@@ -21,6 +22,7 @@ function begin(runner) {
   const folder = process.env[FOLDER];
   if (!folder) return null;
   delete process.env[FOLDER];
+  delete process.env[ENDING];
   const fd = fs.openSync(nameReport(folder), "ax", 0o600);
   const write = function () {
     fs.writeSync(fd, JSON.stringify(Array.prototype.slice.call(arguments)) + "\n");
@@ -72,6 +74,7 @@ function restartNodeTest(folder) {
   if (added === null) return;
   const env = Object.assign({}, process.env);
   delete env[FOLDER];
+  delete env[ENDING];
   const all = args.concat(added, process.argv.slice(1));
   const ended = require("child_process").spawnSync(process.execPath, all, { stdio: "inherit", env });
   if (ended.error) return;
@@ -152,6 +155,7 @@ function joinVitest() {
 }
 
 require("./node_outside.cjs");
+require("./node_ending.cjs");
 
 if (process.env[FOLDER] && require("worker_threads").isMainThread) {
   for (const reach of [hookJest, joinVitest, () => restartNodeTest(process.env[FOLDER])]) {

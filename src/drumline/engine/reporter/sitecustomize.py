@@ -34,4 +34,9 @@ if sys.version_info >= (3, 8) and os.environ.get("DRUMLINE_OUTSIDE"):
         __import__("drumline_outside").install()
     except Exception:
         pass
+if sys.version_info >= (3, 8) and os.environ.get("DRUMLINE_ENDING"):
+    try:
+        __import__("drumline_ending").install()
+    except Exception:
+        pass
 _give_way()  # type: ignore[no-untyped-call]
