@@ -12,6 +12,7 @@ from tests.unit.builders import (
     RUN,
     STARTED,
     TREE,
+    TREE_2,
     Scene,
     attempt,
     attempted,
@@ -24,7 +25,7 @@ from tests.unit.builders import (
 )
 
 from drumline.core import events as ev
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import Commit, GateId, StepId
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.testids import Report
@@ -290,6 +291,20 @@ def test_a_step_names_each_check_with_what_it_says_without_the_work() -> None:
     data = why_json(RUN, found)["checks"]
     assert isinstance(data, list)
     assert data[0]["compared"][0]["verdict"] == "red"
+
+
+def test_work_on_a_new_head_still_says_what_its_checks_said_before_it_began() -> None:
+    compared = ev.ComparisonEnded(
+        against=Against.BASE, tree=TREE, found=(Compared(check=0, command="check 1", colour=Colour.RED, log="b.log"),)
+    )
+    moved = ev.WorkRebased(base=Commit("b" * 40), ready=TREE, tree=TREE_2)
+    began = ev.ComparisonStarted(against=Against.BASE)
+    streams = {"step-1": [*prepared(), *attempted(1), *checked(), began, compared, moved]}
+    step = replace(step_of("step-1"), checks=(Check(command="check 1"),))
+
+    found = ask(Scene(steps=[step], streams=streams), "step-1")
+
+    assert "  without the work: fails, b.log" in [line for check in found.checks for line in evidence_lines(check)]
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
     orders = add_shared(orders_for(run, step), run, state.sharing if state else ())
     for number, check in enumerate(orders.checks):
         verdict = state.verdicts.get(number) if state else None
-        trees = state.compared if state else {}
+        trees = {**state.compared, Against.BASE: state.at_first} if state else {}
         compared = tuple((against, trees[against][number]) for against in Against if number in trees.get(against, {}))
         ended = verdict.ended if verdict else None
         found.append(
