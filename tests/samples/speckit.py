@@ -103,12 +103,13 @@ SAMPLES = {
         """,
     ),
     "bold ids, colons and suffixes": Sample(
-        text="# Tasks: A\n\n## Phase 1: S\n\n- [x] **T001** [P] One\n- [ ] **T002**: [US1] Two\n- [ ] T003a. Three\n- [ ] M001 Four\n",
+        text="# Tasks: A\n\n## Phase 1: S\n\n- [x] **T001** [P] One\n- [ ] **T002**: [US1] Two\n- [ ] T003a. Three\n- [ ] T003B Three more\n- [ ] M001 Four\n",
         steps="""
             T001 : done
             T002 < T001
             T003a < T002
-            M001 < T003a
+            T003B < T003a
+            M001 < T003B
         """,
     ),
     "stories beside each other": Sample(

@@ -22,7 +22,7 @@ from drumline.planfiles.tasklist_names import Named, take_name
 FILE = "tasks.md"
 BESIDE = ("plan.md", "spec.md", "research.md", "data-model.md", "quickstart.md")
 """Documents that belong to the same feature."""
-IDS = re.compile(r"[A-Z]{1,3}[0-9]{3,4}[a-z]?(?:[.-][0-9]{1,2})?\b")
+IDS = re.compile(r"[A-Z]{1,3}[0-9]{3,4}[A-Za-z]?(?:[.-][0-9]{1,2})?\b")
 _CHECKPOINT = re.compile(
     r"[\W_]{0,4}(?P<what>Checkpoint|Independent Test)(?: criteria)?[*_:\s]{0,8}(?P<words>.*)", re.IGNORECASE
 )
