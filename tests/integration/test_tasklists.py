@@ -71,13 +71,14 @@ def test_a_task_whose_parts_are_all_optional_is_ticked_without_them(tmp_path: Pa
 def test_a_task_of_spec_kit_in_which_others_stand_is_done_and_ticked_by_itself(tmp_path: Path) -> None:
     text = "# T\n\n## Phase 1: Setup\n\n- [ ] T001 [P] Build the page\n  - [ ] with a title\n\n  Tests first:\n\n"
     text += "  - [ ] T001a Test the page\n  - [ ] T002 Test the form\n    - [ ] empty\n- [ ] T003 Ship\n"
-    text += "  - [ ] T003.1 Pack\n"
+    text += "  - [ ] T003.1 Pack\n- [ ] T004 Tell\n- [ ] T004.1 Tell it twice\n"
     file, files = put(tmp_path, "tasks.md", text)
 
+    after = [("T004", "T003.1"), ("T004.1", "T004")]
     steps = [(step.id, *step.needs) for step in files.read().plan.steps]
     tick(files, "T001")
 
-    assert steps == [("T001",), ("T001a", "T001"), ("T002", "T001a"), ("T003.1", "T002")]
+    assert steps == [("T001",), ("T001a", "T001"), ("T002", "T001a"), ("T003.1", "T002"), *after]
     assert file.read_text() == text.replace("[ ] T001 ", "[x] T001 ").replace("[ ] with", "[x] with")
 
 

@@ -68,8 +68,8 @@ class Grammar(Protocol):
     """One format's words for tasks. `reads` are the marks in boxes that it knows beside a space and a tick.
 
     `claimed` is the mark it has for a task in work, "" if it has none; `stars` says that an asterisk behind a box or an
-    id means that the task is optional; `flat` that a task with an id heads those alone whose ids begin with its own,
-    and not what else stands in it; `judges` that boxes below headings such as Acceptance criteria are not tasks.
+    id means that the task is optional; `flat` that a task heads those alone that stand in it and whose ids begin with
+    its own; `judges` that boxes below headings such as Acceptance criteria are not tasks.
     """
 
     name: str
@@ -206,14 +206,15 @@ def _part_groups(
     for group in reversed(groups):
         steps = [number for number in inside.get(group, ()) if number not in groups or number in apart]
         optional = bool(steps) and group not in starred and starred.issuperset(steps)
-        if optional or (grammar.flat and _holds_others(named[group].id, [named[number].id for number in steps])):
+        if optional or (grammar.flat and not all(_is_part(number, group, outline, named) for number in steps)):
             apart[group] = frozenset(inside[group])
     return {number: one for number, one in groups.items() if number not in apart}, apart
 
 
-def _holds_others(own: str, ids: Sequence[str]) -> bool:
-    """Whether a task with an id has others in it that are not called after it."""
-    return bool(own) and any(other and not other.startswith(own) for other in ids)
+def _is_part(number: int, group: int, outline: Outline, named: Mapping[int, Named]) -> bool:
+    """Whether a task stands in another and is called after it, if it has a name."""
+    called = not named[number].id or named[number].id.startswith(named[group].id)
+    return called and group in _ancestors(outline.entries[number], outline)
 
 
 def _groups_of(
