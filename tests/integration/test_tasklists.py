@@ -82,13 +82,15 @@ def test_a_task_of_spec_kit_in_which_others_stand_is_done_and_ticked_by_itself(t
     assert file.read_text() == text.replace("[ ] T001 ", "[x] T001 ").replace("[ ] with", "[x] with")
 
 
-def test_a_letter_in_brackets_is_named_and_is_no_box(tmp_path: Path) -> None:
-    _, files = put(tmp_path, "TODO.md", "# T\n\n- [ ] Paint\n- [v] Build\n- [a](b) Read\n- [1] Cite\n- [a]: b\n")
+def test_a_small_letter_in_brackets_is_named_and_is_no_box(tmp_path: Path) -> None:
+    text = "# T\n\n- [ ] Paint\n- [v] Build\n- [P] means side by side\n- [a](b) Read\n- [1] Cite\n- [a]: b\n"
+    _, files = put(tmp_path, "TODO.md", text)
 
     found = files.read()
 
     assert [step.id for step in found.plan.steps] == ["paint"]
-    assert [problem.where for problem in found.problems if problem.code == "box_unread"] == ["TODO.md:4"]
+    named = [problem.message for problem in found.problems if problem.code == "box_unread"]
+    assert named == ["'[v] Build' has no box that can be ticked; write [ ] for an open task"]
 
 
 def test_a_box_without_an_id_beside_the_steps_of_a_group_is_a_step(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from drumline.planfiles.source import BOM, line_starts
 from drumline.record import Record, field
 
 _BOX = re.compile(r"\[([^\w\]\[]|[xX])\](\\?\*)?(?:\s+|$)")
-_ALMOST = re.compile(r"\[(?:\s*|\s+[xX]\s*|[xX]\s+|[^\W\d_])\](?![(\[:])")
+_ALMOST = re.compile(r"\[(?:\s*|\s+[xX]\s*|[xX]\s+|[a-z])\](?![(\[:])")
 _ITEM_OPENS = "list_item_open"
 _HEADING_OPENS = "heading_open"
 
