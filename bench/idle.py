@@ -200,7 +200,7 @@ def claim_walks(
         token = store.take(run.id, step.id, DRIVER)
         if token is None:
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
-        line = LandingLine(store=store, run=run)
+        line = LandingLine(store=store, roster=services.roster, run=run)
         work = StepWork(services=services, tools=tools, given=orders_for(run, step), run=run, line=line)
         values: dict[str, Json] = {"step": {"id": step.id, "title": step.title, **SAID}}
         course = Course(path=flow.path, digest=flow.digest, folder=NOWHERE, values=values)

@@ -119,6 +119,26 @@ def test_a_conflict_goes_back_to_the_agent_with_both_sides_and_the_rest_goes_on(
     assert user.git("show", f"{user.branch()}:README.md") == "one\ntwo"
 
 
+@pytest.mark.parametrize("choice", ["retry", pytest.param("reject", marks=pytest.mark.long)])
+def test_a_person_is_asked_about_a_conflict_first_if_that_is_set(user: User, choice: str) -> None:
+    set_checks(user, step_1="test -f README.md", step_2="test -f README.md")
+    solved = {"match": {"attempt": 2}, "write": {"README.md": "one\ntwo\n"}}
+    play_both(user, {"README.md": "one\n"}, {"README.md": "two\n"}, solved)
+
+    ran = user.run("--mode", "parallel", "--autonomy", "critical", env={"DRUMLINE_ON_CONFLICT": "ask"})
+    late = next(step for step, state in states_of(user.status()).items() if state != "done")
+    early, why = find_other(late), user.drumline("why", late).out
+    answered = user.drumline("answer", f"conflict-{late}", choice, "--resume")
+
+    assert ran.code == 2, ran.text
+    assert f"its changes conflict with what landed since its base ({early}) in README.md" in why
+    assert str(look(user)[early]["commit"])[:9] in why
+    assert look(user)[late]["state"] == ("done" if choice == "retry" else "failed")
+    assert answered.code == (0 if choice == "retry" else 1), answered.text
+    if choice == "retry":
+        assert user.git("show", f"{user.branch()}:README.md") == "one\ntwo"
+
+
 def test_markers_that_an_agent_leaves_never_land(user: User) -> None:
     set_checks(user, step_1="test -f README.md", step_2="test -f README.md")
     play_both(user, {"README.md": "one\n"}, {"README.md": "two\n"}, {"match": {"attempt": 2}, "write": {"more": "x"}})

@@ -579,6 +579,9 @@ def test_markers_of_a_conflict_are_found_only_where_they_are_new(bench: Bench) -
         merge = await spaces.merge(two, one)
         three = await spaces.commit(B, merge.tree, base=one, message="with markers")
         titles = await spaces.snapshot(A, base=bench.base)
+        (spaces.path(B) / "a.txt").write_text((bench.files(three)["a.txt"]) * 2)
+        more = await spaces.snapshot(B, base=three)
+        assert await spaces.find_markers(B, more, base=three) == ["a.txt"]
 
         await spaces.restore(B, merge.tree, base=one)
 

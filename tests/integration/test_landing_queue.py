@@ -153,7 +153,8 @@ def test_a_run_with_a_queue_ends_well_wherever_its_process_dies(tmp_path: Path, 
     assert "fixed.txt" in harness.workspaces.files(harness.workspaces.log()[-1][0])
 
 
-def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cannot_be_evicted", [False, pytest.param(True, id="and its processes cannot be ended")])
+def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Path, cannot_be_evicted: bool) -> None:
     names = ("o", "a", "b")
     harness = Harness(folder=tmp_path, plan=small_plan(*map(step, names)), agent=MeetingAgent(names), jobs=1)
     stuck = anyio.Event()
@@ -172,7 +173,7 @@ def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Pat
 
     harness.script = check  # type: ignore[assignment]
 
-    run = anyio.run(drive_beside_dying, harness, stuck)
+    run = anyio.run(drive_beside_dying, harness, stuck, cannot_be_evicted)
 
     dropped = [event for event in read_events(harness) if isinstance(event, ev.CandidateDropped)]
     assert run.ended is not None
@@ -181,7 +182,7 @@ def test_a_step_whose_driver_died_does_not_hold_up_those_behind_it(tmp_path: Pat
     assert [name for _, name in harness.workspaces.log()] == ["o", "b", "a"]
 
 
-async def drive_beside_dying(harness: Harness, stuck: anyio.Event) -> RunState:
+async def drive_beside_dying(harness: Harness, stuck: anyio.Event, cannot_be_evicted: bool) -> RunState:
     """Three drivers with one step each; the one whose check is stuck dies once another step is behind its own.
 
     The one that has nothing left to do is stopped before.
@@ -210,5 +211,9 @@ async def drive_beside_dying(harness: Harness, stuck: anyio.Event) -> RunState:
         dying = next(n for n, driver in enumerate(drivers) if driver._me == owner)
         lives[dying].over = True
         scopes[dying].cancel()
+        harness.roster.stuck |= {owner} if cannot_be_evicted else set()
         harness.roster.die(owner)
+        while not any(isinstance(event, ev.BranchMoved) and event.step == "b" for event in read_events(harness)):  # noqa: ASYNC110 - a journal tells no event
+            await anyio.sleep(0.005)
+        harness.roster.stuck.clear()
     return ended[-1]

@@ -71,6 +71,16 @@ def test_what_is_changed_is_compared_with_what_every_step_owns(changed: list[str
     assert compare_change(run_of(), OWN, "", changed) == expected
 
 
+@pytest.mark.parametrize("entry", ["new/mod.py", "./new/deep/mod.py", "new/**", "new/*.py", "new/"])
+def test_a_file_or_link_where_a_folder_of_another_step_is_to_be_is_a_change_of_its_files(entry: str) -> None:
+    run = run_of(steps=(OWN, replace(OTHER, files=(entry,))))
+
+    found = compare_change(run, OWN, "", ["new"])
+
+    assert found.foreign == (Foreign(path="new", owner=OTHER.id),)
+    assert not compare_change(run, OWN, "", ["newer", "ne"]).foreign
+
+
 def test_with_strict_nothing_outside_the_own_files_lands_and_with_warn_everything_does() -> None:
     changed = ["README.md", "src/b.py"]
 

@@ -25,6 +25,7 @@ from drumline.core.queue import (
     Turn,
     Wait,
     choose_turn,
+    find_awaited,
     fold_queue,
     grow,
     shrink,
@@ -34,6 +35,17 @@ from drumline.core.vocabulary import DropCause, StepEnd
 A, B, C = StepId("a"), StepId("b"), StepId("c")
 BASE, HEAD = Commit("base"), Commit("head")
 TREE = Tree("tree")
+
+
+def test_who_waits_for_whom_is_known_to_those_who_ask() -> None:
+    taken = [ev.TicketTaken(step=A), ev.TicketTaken(step=B), ev.TicketTaken(step=C)]
+    formed = ev.CandidateFormed(step=B, commit=Commit("b"), tree=TREE, on=Commit("a"))
+
+    assert [find_awaited(queue_of(*taken), step) for step in (A, B, C)] == [None, A, B]
+    assert find_awaited(queue_of(*taken, formed), B) is None  # its candidate is being checked
+    assert find_awaited(queue_of(*taken, formed, ev.CandidateProved(step=B, commit=Commit("b"))), B) == A
+    clash = ev.CandidateDropped(step=C, cause=DropCause.CONFLICT, on=Commit("b"))
+    assert find_awaited(queue_of(*taken, formed, clash), C) == B
 
 
 def queue_of(*events: ev.Event) -> Queue:

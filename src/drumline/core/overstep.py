@@ -18,7 +18,7 @@ from drumline.core.ids import StepId
 from drumline.core.namings import list_ruled_out
 from drumline.core.needs import satisfied
 from drumline.core.orders import Orders
-from drumline.core.ownership import SHARED, names
+from drumline.core.ownership import SHARED, names, stands_above, take_apart
 from drumline.core.plan import Step
 from drumline.core.rounds import explain_rejection
 from drumline.core.state import RunState
@@ -33,13 +33,16 @@ class _Owners(Record):
 
     plain: dict[str, list[Step]]
     globs: list[tuple[str, Step]]
+    folders: dict[str, list[Step]]
 
     @classmethod
     def of(cls, steps: Iterable[Step]) -> _Owners:
-        found = cls(plain={}, globs=[])
+        found = cls(plain={}, globs=[], folders={})
         for step in steps:
             for entry in step.files:
                 text = entry.removeprefix("./")
+                for folder in list(_ways(take_apart(entry).begins.rpartition("/")[0])):
+                    found.folders.setdefault(folder, []).append(step)
                 if re.search(r"[*?\[]", text):
                     found.globs.append((text, step))
                 else:
@@ -49,7 +52,8 @@ class _Owners(Record):
     def find(self, path: str) -> Step | None:
         """The first owner of a file, one whose list is a promise before any other."""
         known = (step for way in _ways(path) for step in self.plain.get(way, ()))
-        found = [*known, *(step for entry, step in self.globs if names(entry, path))]
+        # Whoever puts a file or link where a folder of theirs is to be keeps them from making it.
+        found = [*known, *self.folders.get(path, ()), *(step for entry, step in self.globs if names(entry, path))]
         return min(found, key=lambda step: not step.binding, default=None)
 
 
@@ -167,6 +171,11 @@ def follow_stray(orders: Orders, state: StepState, run: RunState) -> Park | Fini
             return waits
 
 
+def _is_hit(path: str, victim: Step) -> bool:
+    """Whether a change of the path concerns what a step owns."""
+    return _is_named(path, victim.files) or any(stands_above(path, entry) for entry in victim.files)
+
+
 class Culprit(Record):
     """A step that changed files of another one; `commit` if that has landed, `gate` if a person is asked about it."""
 
@@ -184,12 +193,12 @@ def list_culprits(run: RunState, victim: Step) -> list[Culprit]:
         if doer is None or doer.id == victim.id or finished.commit is None:
             continue
         own = [entry for one in (doer, *_list_helped(run, doer)) for entry in one.files]
-        paths = tuple(path for path in finished.files if _is_named(path, victim.files) and not _is_named(path, own))
+        paths = tuple(path for path in finished.files if _is_hit(path, victim) and not _is_named(path, own))
         if paths and not _is_named(paths[0], SHARED):
             found.append(Culprit(step=doer.id, paths=paths, commit=finished.commit))
     for gate in run.unanswered.values():
         opened = gate.opened
-        paths = tuple(path for path in opened.paths if _is_named(path, victim.files))
+        paths = tuple(path for path in opened.paths if _is_hit(path, victim))
         if opened.kind is GateKind.OWNERSHIP and opened.step != victim.id and paths:
             found.append(Culprit(step=opened.step, paths=paths, gate=opened.gate))
     return found

@@ -119,6 +119,11 @@ def names(entry: str, path: str) -> bool:
     return bool(_regex(pattern.text).fullmatch(path)) if pattern.glob else _holds(pattern.text, path)
 
 
+def stands_above(path: str, entry: str) -> bool:
+    """Whether a file or link at the path would stand where a folder is meant that the entry names files in."""
+    return take_apart(entry).begins.startswith(f"{path}/")
+
+
 def shared(one: Step, other: Step) -> str:
     """A path both steps own, as one of them writes it; empty if there is none."""
     for mine in one.files:

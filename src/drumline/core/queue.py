@@ -152,6 +152,16 @@ def _learn(queue: Queue, head: Commit | None) -> Queue:
     return replace(queue, moves=(*queue.moves, Move(new=head))[-MOST_MOVES:])
 
 
+def find_awaited(queue: Queue, step: StepId) -> StepId | None:
+    """The step behind which this one waits, with nothing to do itself; None if it does not wait."""
+    mine = queue.find(step)
+    if mine is None:
+        owner = queue.find_owner(queue.clashes.get(step))
+        return owner.step if owner is not None else None
+    ahead = queue.list_ahead(step)
+    return ahead[-1].step if ahead and (mine.commit is None or mine.proved is not None) else None
+
+
 # --- what a step does next ----------------------------------------------------------------------------------------
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 import anyio
 
 from drumline.core.event import Event
-from drumline.core.ids import Stream
+from drumline.core.ids import StepId, Stream
 from drumline.core.queue import KINDS, Line, Queue, fold_queue
 from drumline.core.state import RunState
 from drumline.ports.journal import Store
+from drumline.ports.roster import Roster, Standing
 
 POLL = 0.02
 """Seconds between two looks at the store's position while a step waits for its turn."""
@@ -28,6 +29,7 @@ class LandingLine:
     """The queue for one claimed step."""
 
     store: Store
+    roster: Roster
     run: RunState
     _queue: Queue = field(default_factory=Queue)
     _version: int = -1
@@ -44,8 +46,17 @@ class LandingLine:
         queue = self._queue
         for event in self._said:
             queue = fold_queue(queue, event)
-        claimed = frozenset(self.store.list_claims(self.run.id)) if queue.tickets else None
-        return Line(queue=queue, claimed=claimed)
+        return Line(queue=queue, claimed=self._list_held() if queue.tickets else None)
+
+    def _list_held(self) -> frozenset[StepId]:
+        """The steps that drivers hold which are there. Some dead ones cannot be evicted: they hold up nobody."""
+        claims = self.store.list_claims(self.run.id)
+        dead = {
+            driver
+            for driver in {claim.driver for claim in claims.values()}
+            if self.roster.standing(driver) is Standing.DEAD
+        }
+        return frozenset(step for step, claim in claims.items() if claim.driver not in dead)
 
     def say(self, events: Sequence[Event]) -> None:
         """Let events count that are recorded with the next append."""

@@ -87,7 +87,7 @@ class Upkeep:
         course = find_course(run)
         if course is not None:
             return self._open_pinned(run, course, token)
-        line = LandingLine(store=self.services.store, run=run)
+        line = LandingLine(store=self.services.store, roster=self.services.roster, run=run)
         work = StepWork(services=self.services, tools=self._tools, given=orders_for(run, step), run=run, line=line)
         flows, name = self._open_flows(), run.flow_of(step) or USUAL_FLOW
         return open_step_walk(work, flows, name, driver=self._me, token=token, warn=self.warn, recover=self.recover)

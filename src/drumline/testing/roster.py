@@ -16,6 +16,8 @@ class FakeRoster:
         self._numbers = itertools.count(1)
         self._runs: dict[DriverId, RunId] = {}
         self._standings: dict[DriverId, Standing] = {}
+        self.stuck: set[DriverId] = set()
+        """Drivers of which something runs on that cannot be ended."""
 
     def join(self, run: RunId) -> DriverId:
         """Enter a new driver for a run."""
@@ -40,7 +42,7 @@ class FakeRoster:
 
     def evict(self, driver: DriverId) -> bool:
         """Take a dead or frozen driver off; False for a live one."""
-        if self.standing(driver) is Standing.LIVE:
+        if self.standing(driver) is Standing.LIVE or driver in self.stuck:
             return False
         self.leave(driver)
         return True

@@ -248,7 +248,8 @@ class FakeWorkspaces:
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
         """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
         before = self._trees[self._commits[base].tree]
-        return sorted(p for p, text in self._trees[tree].items() if MARKER in text and MARKER not in before.get(p, b""))
+        counts = {path: text.count(MARKER) for path, text in self._trees[tree].items()}
+        return sorted(path for path, count in counts.items() if count > before.get(path, b"").count(MARKER))
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Move the branch to the commit, if that stands on its head; a landing above `head` is adopted."""

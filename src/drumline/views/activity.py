@@ -7,6 +7,7 @@ from drumline.core.ids import StepId
 from drumline.core.life import Phase
 from drumline.core.orders import orders_for
 from drumline.core.plan import Step
+from drumline.core.queue import find_awaited
 from drumline.core.sharing import add_shared
 from drumline.core.steprules import NODE
 from drumline.core.stepstate import StepState
@@ -35,10 +36,25 @@ class Activity(Record):
         return self.text if self.node in _SPOKEN else f"{self.node}, {self.text}"
 
 
+def _tell_turn(snapshot: Snapshot, step: StepId) -> Activity | None:
+    """That it waits for others to land first, or to turn out not to; None if it does not."""
+    queue = snapshot.run.queue
+    awaited = find_awaited(queue, step)
+    if awaited is None:
+        return None
+    entry = snapshot.latest.get(step)
+    names = [ticket.step for ticket in queue.tickets]
+    place = f"waits for its turn behind {awaited} (number {names.index(step) + 1} of {len(names)} in the landing queue)"
+    clash = f"waits until {awaited} has landed, or does not: its work conflicts with that of {awaited}"
+    return Activity(node="land", text=place if step in names else clash, since=entry.at if entry else None)
+
+
 def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
     """What is being done with an owned step; None if nobody has it."""
     if step not in snapshot.owners:
         return None
+    if (turn := _tell_turn(snapshot, step)) is not None:
+        return turn
     if step in snapshot.walks:
         return _walking(snapshot.walks[step])
     state = snapshot.steps.get(step, StepState())

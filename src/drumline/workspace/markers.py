@@ -16,14 +16,16 @@ MOST = 8 * 1024 * 1024
 """Bytes of a file that are looked at."""
 
 
-def has_conflict(text: bytes) -> bool:
-    """Whether a text has both ends of a conflict."""
-    return all(end.search(text) for end in ENDS)
+def count_conflicts(text: bytes) -> int:
+    """How many conflicts a text has both ends of."""
+    return min(len(end.findall(text)) for end in ENDS)
 
 
-def find_marked(folder: Path, changed: Mapping[str, str]) -> list[str]:
-    """The files among those that changed that have a conflict in them."""
-    return [path for path, kind in sorted(changed.items()) if kind != "deleted" and has_conflict(_read(folder / path))]
+def find_marked(folder: Path, changed: Mapping[str, str]) -> dict[str, int]:
+    """The files among those that changed that have conflicts in them, each with how many."""
+    left = [path for path, kind in sorted(changed.items()) if kind != "deleted"]
+    counts = {path: count_conflicts(_read(folder / path)) for path in left}
+    return {path: count for path, count in counts.items() if count}
 
 
 def _read(file: Path) -> bytes:

@@ -25,7 +25,7 @@ from drumline.workspace.hiding import set_aside
 from drumline.workspace.landing import Target, find_landing, land_commit, merge_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
-from drumline.workspace.markers import find_marked, has_conflict
+from drumline.workspace.markers import count_conflicts, find_marked
 from drumline.workspace.pool import Pool, settle_step
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
@@ -239,7 +239,8 @@ class GitWorkspaces(Pool):
         """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
         async with self._open(step) as desk:
             marked = find_marked(desk.path, await self.changed(base, tree))
-        return [path for path in marked if not has_conflict((await self.read_text(base, path) or "").encode())]
+        before = {path: (await self.read_text(base, path) or "").encode() for path in marked}
+        return [path for path, count in marked.items() if count > count_conflicts(before[path])]
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Move the branch to the commit, if that stands on its head; exactly this commit lands, or none."""
