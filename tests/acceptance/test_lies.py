@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,36 @@ def test_a_sly_lie_is_never_proved(folder: Path, lie: str) -> None:
     step = step_of(user.status(), "step-1")
     assert step["proved"] is False, step
     assert step["reason"]
+
+
+C = {
+    "calc.h": "int add(int a, int b);\n",
+    "calc.c": '#include "calc.h"\nint add(int a, int b) { return a - b; }\n',
+    "test_calc.c": '#include <assert.h>\n#include "calc.h"\nint main(void) { assert(add(2, 3) == 5); return 0; }\n',
+    "Makefile": "test:\n\tcc -I. -o calc.out test_calc.c calc.c && ./calc.out\n",
+    ".gitignore": "calc.out\n",
+}
+NO_ASSERT = "#undef assert\n#define assert(x) ((void)(x))\n"
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C here")
+@pytest.mark.parametrize(
+    "lie", [{"calc.h": NO_ASSERT + C["calc.h"]}, {"assert.h": NO_ASSERT, "calc.c": f"\n{C['calc.c']}"}]
+)
+def test_a_lie_in_c_about_assertions_is_never_proved(folder: Path, lie: dict[str, str]) -> None:
+    user = act(folder, {"write": lie}, files=C)
+
+    step = step_of(user.status(), "step-1")
+    assert (step["state"], step["proved"]) == ("done", False), step
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no compiler of C here")
+def test_honest_work_in_c_is_proved(folder: Path) -> None:
+    user = act(folder, {"write": {"calc.c": C["calc.c"].replace("a - b", "a + b")}}, files=C)
+
+    assert step_of(user.status(), "step-1")["proved"] is True
 
 
 @pytest.mark.parametrize("case", EMPTY)

@@ -265,7 +265,8 @@ async def _list_stand_ins(orders: Orders, workspaces: Workspaces, changed: Mappi
     found |= {path for path, change in changed.items() if stands_for_header(path, change)}
     for path in filter(is_c, changed):
         after = list_macros(_read_start(workspace / path))
-        found |= {path} if after != list_macros(await workspaces.read_text(base, path) or "") else set()
+        if after and after != list_macros(await workspaces.read_text(base, path) or ""):
+            found.add(path)
     if list_shadows(changed, changed, orders.step.files):
         found |= await _list_shadows(orders, workspaces, changed, base)
     return found
