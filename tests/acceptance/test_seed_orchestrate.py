@@ -96,7 +96,6 @@ def test_a_blocker_that_stays_reaches_the_cap_and_what_needs_the_chunk_is_not_bu
     assert user.step("c2")["attempts"] == 3
 
 
-@pytest.mark.long
 def test_a_chunk_that_fails_twice_is_tried_one_tier_up(tmp_path: Path) -> None:
     user = open_user(tmp_path)
     note = "echo $DRUMLINE_TIER >> $HOME/tiers"

@@ -31,7 +31,9 @@ def open_user(folder: Path, steps: int, *rules: Rule) -> User:
     """A repository of that toolkit with a ticket of so many steps."""
     user = make_user(folder, step_text("step-1"))
     listed = "\n".join(STEP.format(number=number) for number in range(1, steps + 1))
-    heading = "# Implementation Plan: Add a layout switcher\n\n## Steps\n\n"
+    heading = (
+        "# Implementation Plan: Add a layout switcher\n\n**Other repos required:** Payments (API), Shop\n\n## Steps\n\n"
+    )
     write_files(user, {f"{SPEC}/implement.md": heading + listed, ".ai/learning/raw/.keep": ""})
     user.commit_all()
     user.play(*rules, *(put(number, "good") for number in range(1, steps + 1)))
@@ -90,6 +92,11 @@ def test_a_ticket_is_run_to_its_end_with_a_fix_a_heal_and_a_record_of_both(tmp_p
     assert plan.index("### Step 2h: ") < plan.index("### Step 3: ")
     assert plan.count("**Status:** done") == 4
     assert "2 adds to the plan (heal): 2h" in ran.err
+    assert "  Payments: there, type: drumline run 2416553" in ran.out
+    assert "  Shop: there, type: drumline run 2416553" in ran.out
+    assert f"3 commits on {user.branch()}, " in ran.out
+    assert f"  not committed: marks in {SPEC}/implement.md" in ran.out
+    assert "1 fix logged" in ran.out
     subjects = user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()
     assert subjects == [
         f"#{TICKET} [3] Write part 3",
@@ -125,7 +132,6 @@ def test_after_two_strikes_and_two_heals_the_loop_stops_for_a_person_and_goes_on
     assert not (user.repo / SPEC / "run-state.json").exists()
 
 
-@pytest.mark.long
 def test_a_branch_that_exists_is_left_alone_and_another_can_be_named(tmp_path: Path) -> None:
     user = open_user(tmp_path, 1)
     user.git("branch", "feature/2416553-add-layout-switcher")

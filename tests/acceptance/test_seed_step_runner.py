@@ -133,8 +133,10 @@ def test_the_next_step_is_held_to_the_handoff_and_reads_it(tmp_path: Path) -> No
     assert any("The port is 4711." in path.read_text() for path in prompts)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("ending", "code", "result"), [("failed", 2, "partial"), ("rejected", 1, "blocked")])
+@pytest.mark.parametrize(
+    ("ending", "code", "result"),
+    [pytest.param("failed", 2, "partial", marks=pytest.mark.long), ("rejected", 1, "blocked")],
+)
 def test_a_step_that_is_not_done_leaves_no_handoff_that_says_complete(
     tmp_path: Path, ending: str, code: int, result: str
 ) -> None:
