@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 from tests.examples import MANY, some
 from tests.integration.mutated import mutate
 
+from drumline.core.documents import digest_document
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.planfiles.folder import Contents
-from drumline.planfiles.notes import MAX_NOTES
+from drumline.planfiles.notes import MAX_NOTES, NOTES, append_notes
 from drumline.planfiles.phased import PhasedLayout, form_for
 from drumline.planfiles.writing import set_marks
 from drumline.ports.planfiles import Correction
@@ -370,3 +371,21 @@ def test_written_marks_read_back_from_any_file_that_can_carry_them(seed: int, wa
     after = layout.parse(changed, "plans/steps/02-a.md", form)
     assert after.step is not None
     assert (after.marks, after.step.text_digest) == (marks, before.step.text_digest)
+
+
+def test_notes_are_added_once_and_what_people_wrote_stays_byte_for_byte(tmp_path: Path) -> None:
+    notes = tmp_path / NOTES
+    notes.write_bytes(b"# Ours\r\n* Times are in  utc.\r\nno end \xff")
+
+    for text in (
+        "- Times are in UTC (step 01, run r1)\n- Ports begin at 4711 (step 01, run r1)\n",
+        "- x (step 2, run r)\n",
+    ):
+        assert append_notes(notes, text) == append_notes(notes, text) == digest_document(text)
+
+    added = b"\r\n- Ports begin at 4711 (step 01, run r1)\r\n- x (step 2, run r)\r\n"
+    assert notes.read_bytes() == b"# Ours\r\n* Times are in  utc.\r\nno end \xff" + added
+    notes.unlink()
+    notes.symlink_to("elsewhere")
+    with pytest.raises(InvalidInput, match=NOTES):
+        append_notes(notes, "- x\n")

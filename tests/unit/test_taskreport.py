@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.core.taskreport import DOWNSTREAM, MOST_TEXT, read_report
+from drumline.core.taskreport import DOWNSTREAM, MOST_FACT, MOST_TEXT, list_facts, read_report
 
 REPORT = """\
 I am done.
@@ -57,3 +57,12 @@ def test_a_field_without_end_is_cut() -> None:
     found = read_report("# Task Report\n\nStatus: success\nErrors: " + "x" * 10_000)
 
     assert len(found["errors"]) == MOST_TEXT
+
+
+def test_durable_facts_are_read_one_per_line_and_words_for_nothing_are_none() -> None:
+    said = "# Task Report\n\n- Status: success\n- Durable Facts: None.\n  - Times are in\tUTC\n  - times are in UTC\n"
+    long = f"# Task Report\n\n- Status: success\n- Durable Facts: {'x' * 900}\n"
+
+    assert list_facts(read_report(said)) == ("Times are in UTC", "times are in UTC")
+    assert list_facts(read_report("# Task Report\n\n- Status: success\n")) == ()
+    assert [len(fact) for fact in list_facts(read_report(long))] == [MOST_FACT]

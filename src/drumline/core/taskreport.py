@@ -8,19 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from drumline.core.plaintext import strip_controls
 from drumline.core.proselines import FENCE, Line, read_lines
 from drumline.core.selfreport import find_field
 
-REPORT, DOWNSTREAM = "task report", "downstream context"
+REPORT, DOWNSTREAM, FACTS = "task report", "downstream context", "durable facts"
 MOST_TEXT = 2_000
 """Characters of one field that are kept."""
 MOST_FIELDS = 20
+MOST_FACT = 300
+"""Characters of a durable fact."""
+MOST_FACTS = 10
+_NOTHING = frozenset({"", "none", "n/a", "not applicable", "nothing", "…"})
 ASK = (
     "End your last message with a report in this form, whatever else you say:\n\n"
     "# Task Report\n\n- Status: success, partial or failure\n- Objective Achieved: …\n- Files Created: …\n"
     "- Files Modified: …\n- Files Deleted: …\n- Decisions Made: …\n- Validation: pass, fail or skipped\n- Errors: …\n"
-    "- Scope Deviations: …\n\n# Downstream Context\n\nWhat the steps behind this one have to know: interfaces, "
-    "patterns, assumptions, warnings."
+    "- Scope Deviations: …\n- Durable Facts: what every later step of the plan should know, one per line, or none\n\n"
+    "# Downstream Context\n\nWhat the steps behind this one have to know:\n\n- Key Interfaces Introduced: …\n"
+    "- Patterns Established: …\n- Integration Points: …\n- Assumptions: …\n- Warnings: …"
 )
 """What an agent is told whose report is wanted."""
 MISSING = (
@@ -58,6 +64,14 @@ def _name_field(line: Line, fields: dict[str, list[str]], name: str) -> str:
     if name:
         fields.setdefault(name, []).append(line.text.strip())
     return name
+
+
+def list_facts(report: Mapping[str, str]) -> tuple[str, ...]:
+    """What the report calls a durable fact, each on one line; words for nothing are none."""
+    lines = (strip_controls(line).strip().lstrip("-*+ ").strip() for line in report.get(FACTS, "").split("\n"))
+    told = (" ".join(line.split())[:MOST_FACT].rstrip() for line in lines)
+    kept = [line for line in told if line.rstrip(".").casefold() not in _NOTHING]
+    return tuple(dict.fromkeys(kept))[:MOST_FACTS]
 
 
 def _unwrap(message: str) -> str:

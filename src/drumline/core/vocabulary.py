@@ -232,6 +232,7 @@ class DocumentKind(StrEnum):
     HANDOFF = "handoff"
     SUMMARY = "summary"
     DIAGNOSIS = "diagnosis"
+    NOTES = "notes"
 
 
 class Hindrance(StrEnum):

@@ -25,6 +25,7 @@ from drumline.core.roles import only_reads
 from drumline.core.sharing import name_superseded
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.taskreport import list_facts
 from drumline.core.vocabulary import DocumentKind, GateKind, StepEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.nodes.stepwork import StepWork
@@ -90,19 +91,22 @@ def foresee(state: StepState, orders: Orders, run: RunState) -> Proof:
 
 
 def add_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) -> list[ev.Event]:
-    """The end of a step, with its handoff where it is done and the plan's files have a place for one."""
-    step = work.orders.step
-    wanted = work.orders.lands and work.run.plan.format in FILED and finished.state is StepEnd.DONE
-    place = work.services.planfiles.place(DocumentKind.HANDOFF, step) if wanted else ""
-    if not place:
+    """The end of a step, with its handoff and its notes where it is done and the plan's files have a place for them."""
+    if not work.orders.lands or work.run.plan.format not in FILED or finished.state is not StepEnd.DONE:
         return [finished]
     text = write_handoff(work.run, work.orders, state, finished)
-    if find_faults(text, sections=SECTIONS, most_bytes=MOST_HANDOFF):
-        return [finished]
-    written = ev.DocumentWritten(
-        step=step.id, kind=DocumentKind.HANDOFF, text=text, digest=digest_document(text), path=place
-    )
-    return [finished, written]
+    faults = find_faults(text, sections=SECTIONS, most_bytes=MOST_HANDOFF)
+    documents = [] if faults else [_place(work, DocumentKind.HANDOFF, text)]
+    facts = list_facts(state.last.report) if state.last else ()
+    notes = "".join(f"- {fact} (step {work.orders.step.id}, run {work.run.id})\n" for fact in facts)
+    documents += [_place(work, DocumentKind.NOTES, notes)] if notes else []
+    return [finished, *(document for document in documents if document.path)]
+
+
+def _place(work: StepWork, kind: DocumentKind, text: str) -> ev.DocumentWritten:
+    step = work.orders.step
+    path = work.services.planfiles.place(kind, step)
+    return ev.DocumentWritten(step=step.id, kind=kind, text=text, digest=digest_document(text), path=path)
 
 
 def write_closed(command: cmd.Close, run: RunState) -> ev.StepFinished:

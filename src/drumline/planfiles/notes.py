@@ -1,15 +1,44 @@
-"""Notes that people and agents keep beside a plan, for the prompts of its steps: the newest, where they are long."""
+"""Notes that people and agents keep beside a plan: the newest of them in prompts, and what steps add to them."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from drumline.core.documents import digest_document
 from drumline.core.plan import Problem
+from drumline.errors import InvalidInput
+from drumline.planfiles.drafts import put_file
 from drumline.planfiles.source import BOM, NEWLINE, decode, read_bytes
 
 NOTES = "NOTES.md"
+_FROM = re.compile(r"\s*\(step [^()\s]+, run [^()\s]+\)$")
 MAX_NOTES = 8_000
 """Characters of the notes in a prompt: about 2,000 tokens."""
+
+
+def append_notes(file: Path, text: str) -> str:
+    """Add the lines of the text that the notes do not have yet, wherever they come from; the digest of the text.
+
+    What is there stays, byte for byte. The caller holds the plan's lock.
+    """
+    if file.is_symlink() or (file.exists() and not file.is_file()):
+        raise InvalidInput(f"{file.name} is not a file of the plan", hint="make it a file, then: drumline resume")
+    before = file.read_bytes() if file.exists() else None
+    known = (before or b"").decode("utf-8", "surrogateescape")
+    there = {_normalise(line) for line in known.splitlines()}
+    new = [line for line in text.splitlines() if _normalise(line) not in there]
+    if new:
+        newline = "\r\n" if "\r\n" in known else "\n"
+        gap = newline if known and not known.endswith("\n") else ""
+        data = known + gap + "".join(f"{line}{newline}" for line in new)
+        put_file(file, data.encode("utf-8", "surrogateescape"), before=before)
+    return digest_document(text)
+
+
+def _normalise(line: str) -> str:
+    """A note without its mark, where it comes from, and how it is spaced."""
+    return " ".join(_FROM.sub("", line.strip().lstrip("-*+ ")).casefold().split()).rstrip(".")
 
 
 def tell_notes(text: str | None) -> str:

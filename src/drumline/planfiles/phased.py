@@ -33,7 +33,7 @@ from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, read_body
-from drumline.planfiles.notes import NOTES, tell_notes
+from drumline.planfiles.notes import NOTES, append_notes, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import put_document
 from drumline.planfiles.preamble import read_preamble
@@ -180,7 +180,9 @@ class PhasedFiles(FolderFiles):
         super().__init__(root, PhasedLayout(), repo=repo, locks=locks)
 
     def place(self, kind: DocumentKind, step: Step) -> str:
-        """A handoff has the name of its step's file."""
+        """A handoff has the name of its step's file; what a step notes is a part of the notes of the plan."""
+        if kind is DocumentKind.NOTES:
+            return f"{self._prefix}{NOTES}#{step.id}"
         return f"{self._prefix}{HANDOFFS}/{step.path.rpartition('/')[2]}" if kind is DocumentKind.HANDOFF else ""
 
     def read_document(self, kind: DocumentKind, step: Step) -> str:
@@ -191,7 +193,10 @@ class PhasedFiles(FolderFiles):
         return text.removeprefix(BOM) if isinstance(text, str) else ""
 
     def put(self, path: str, text: str, *, before: str = "") -> str:
-        """Put a handoff in its place; see the port for the promise."""
+        """Put a handoff in its place, or add to the notes; see the port for the promise."""
+        if path.startswith(f"{self._prefix}{NOTES}#"):
+            with self._lock.hold():
+                return until_settled(lambda: append_notes(self._root / NOTES, text))
         folder, _, name = path.removeprefix(self._prefix).partition("/")
         if folder != HANDOFFS or not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
             raise InvalidInput(f"{path!r} is not a place of a handoff", hint=f"drumline validate {self._path}")
