@@ -80,8 +80,8 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
     user = open_user(
         tmp_path,
         say(MAJOR, node="orient"),
-        say({"findings": [FOUND], "fixed": []}, node="look", scope="review#1"),
-        say({"findings": [], "fixed": ["01-F1"]}, node="look"),
+        say({"findings": [FOUND], "fixed": []}, step="01", node="look", scope="review#1"),
+        say({"findings": [], "fixed": ["01-F1"]}, step="01", node="look"),
         say(confirmed, node="confirm"),
         write("wrong", node="implement", attempt=1),
         write("right, and open", node="implement", attempt=2),
@@ -108,6 +108,7 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
     assert "- `grep -q right src/auth/p1.py`: exit code 0, on tree " in text
     deviations = text.partition("## Deviations")[2].partition("## ")[0]
     for told in (
+        str(MAJOR["staleness_report"]),
         "1 fix after failing checks",
         "take the new module",
         "make it short",

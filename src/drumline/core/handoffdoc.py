@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 
 from drumline.core.events import CheckEnded, StepFinished
+from drumline.core.flow.events import NodeEnded
 from drumline.core.orders import Orders
 from drumline.core.plaintext import count_noun, strip_controls
 from drumline.core.state import RunState
@@ -28,6 +29,8 @@ SECTIONS = (
     "Notes for next step",
 )
 NONE = "None"
+STALENESS = "staleness_report"
+"""The value in which a flow keeps what of a step does not fit the code."""
 MOST_QUOTED = 2_000
 """Characters of an agent's words that are quoted."""
 MOST_LINES = 5
@@ -37,14 +40,23 @@ FILED = ("phased",)
 """Formats in which a handoff that says complete is what makes a step satisfied, for other tools, too."""
 
 
-def write_handoff(run: RunState, orders: Orders, state: StepState, finished: StepFinished) -> str:
+def find_staleness(told: Iterable[object]) -> str:
+    """What did not fit the code any more before the work began, as the last who compared them said it."""
+    writes = [one.writes for one in told if isinstance(one, NodeEnded) and STALENESS in one.writes]
+    said = writes[-1][STALENESS] if writes else ""
+    return said.strip() if isinstance(said, str) else ""
+
+
+def write_handoff(
+    run: RunState, orders: Orders, state: StepState, finished: StepFinished, *, staleness: str = ""
+) -> str:
     """The whole document: frontmatter, and the eight sections."""
     step = orders.step
     bodies = (
         _summarise(state, finished),
         _list(f"`{path}`" for path in finished.files) if finished.state is StepEnd.DONE else "",
         _list(_list_undone(orders, finished)),
-        _list(_list_deviations(run, orders, state, finished)),
+        _list(_list_deviations(run, orders, state, finished, staleness)),
         "",
         _list(_list_edges(finished)),
         "\n\n".join(_show(state.verdicts[number].ended) for number in sorted(state.verdicts)),
@@ -78,7 +90,11 @@ def _list_undone(orders: Orders, finished: StepFinished) -> Iterable[str]:
     yield from (f"blocker of its review: {finding.title}" for finding in left)
 
 
-def _list_deviations(run: RunState, orders: Orders, state: StepState, finished: StepFinished) -> Iterable[str]:
+def _list_deviations(
+    run: RunState, orders: Orders, state: StepState, finished: StepFinished, staleness: str
+) -> Iterable[str]:
+    if staleness:
+        yield f"before the work, who compared the step with the code said: {staleness[:MOST_QUOTED]}"
     if finished.fixes:
         yield f"{count_noun(finished.fixes, 'fix', 'es')} after failing checks"
     mended = [one.finding.title for one in finished.findings if one.settled is Settlement.FIXED]

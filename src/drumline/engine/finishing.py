@@ -11,9 +11,11 @@ from drumline.core.baseline import SHARED, list_counting, list_inherited, look_u
 from drumline.core.checklist import list_own
 from drumline.core.claims import count_claimed
 from drumline.core.documents import digest_document, find_faults
+from drumline.core.flow.events import NodeEnded
 from drumline.core.foul import changes_tests
-from drumline.core.handoffdoc import FILED, SECTIONS, write_handoff
+from drumline.core.handoffdoc import FILED, SECTIONS, find_staleness, write_handoff
 from drumline.core.heldout import SHOWN
+from drumline.core.ids import Stream
 from drumline.core.judge import list_edited
 from drumline.core.kinds import find_lander, judges
 from drumline.core.mutants import Mutation
@@ -94,7 +96,9 @@ def add_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) -> 
     """The end of a step, with its handoff and its notes where it is done and the plan's files have a place for them."""
     if not work.orders.lands or work.run.plan.format not in FILED or finished.state is not StepEnd.DONE:
         return [finished]
-    text = write_handoff(work.run, work.orders, state, finished)
+    stream = Stream(work.run.id, work.orders.step.id)
+    told = (entry.event for entry in work.services.store.read(stream, kinds=(NodeEnded.__name__,)))
+    text = write_handoff(work.run, work.orders, state, finished, staleness=find_staleness(told))
     faults = find_faults(text, sections=SECTIONS, most_bytes=MOST_HANDOFF)
     documents = [] if faults else [_place(work, DocumentKind.HANDOFF, text)]
     facts = list_facts(state.last.report) if state.last else ()
