@@ -31,6 +31,8 @@ HEAVY = ("anthropic", "openai", "google", "mcp")
 """The extras whose libraries take seconds to import."""
 HEAVY_USERS = ("test_builtin_agent", "test_models")
 """The files, by how they begin, that ask providers for models."""
+PLAIN_PYTEST = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+"""A project under test has none of the plugins of our environment: loading them is most of the start of its pytest."""
 SPAN = struct.Struct("<II")
 SIZE = struct.Struct("<I")
 
@@ -258,6 +260,7 @@ def read_queue(queue: int) -> Iterator[int]:
 def settle_in(config: pytest.Config, temp: Path) -> None:
     """Part with what the processes must not share: folders, the terminal, and files of captured output."""
     temp.mkdir(exist_ok=True)
+    os.environ[PLAIN_PYTEST] = "1"
     config._tmp_path_factory._basetemp = temp  # type: ignore[attr-defined]
     config.get_terminal_writer()._file = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     captured = config.pluginmanager.getplugin("capturemanager")._global_capturing

@@ -36,6 +36,8 @@ CLI = "drumline.cli.main"
 RIGGED = "tests.acceptance.rigged"
 REHEARSAL = "tests.acceptance.rehearsal"
 FORK = b"fork"
+KEPT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+"""The variables of the tests that commands have as well."""
 LOADED = ("cli", "app", "agents", "planfiles", "flowfiles", "expressions", "schemas", "skills")
 """Packages of ours that commands import sooner or later; what loads an SDK is left to the command that needs it."""
 BESIDES = (
@@ -200,7 +202,7 @@ def keep_environment() -> dict[str, str]:
 
     The warm interpreter has the same: what it has tried of the programs holds for the commands.
     """
-    found = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if key in os.environ}
+    found = {key: os.environ[key] for key in KEPT if key in os.environ}
     # Our own Python first: a version manager's stand-in for `python3` is a dozen processes.
     found["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), found.get("PATH", os.defpath)))
     return found
