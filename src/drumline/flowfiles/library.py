@@ -121,8 +121,8 @@ def find_flow(name: str, *, around: Path, top: Path) -> Path | None:
     if not _NAME.fullmatch(name):
         return None
     for place, inside in _places(name, around.resolve(), top.resolve()):
-        if place.is_file() and (inside is None or place.resolve().is_relative_to(inside)):
-            return place
+        if os.path.isfile(place) and (inside is None or Path(place).resolve().is_relative_to(inside)):  # noqa: PTH113
+            return Path(place)
     return None
 
 
@@ -210,16 +210,19 @@ def _refuse(path: Path, reading: FlowReading) -> InvalidFlow:
     return InvalidFlow(message, reading.problems, hint=f"drumline flow validate {path}")
 
 
-def _places(name: str, around: Path, top: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Where a flow of that name may be, nearest first, each with the folder that it must not lead out of."""
-    own = top / OWN_FLOWS
-    near = [around.parent / name / file for file in FILES]
-    near += [around / name / file for file in FILES]
-    near += [around / f"{name}.yaml", around / f"{name}.yml"]
-    kept = [own / f"{name}.yaml", own / f"{name}.yml", *(own / name / file for file in FILES)]
-    yield from ((place, top if around.is_relative_to(top) else None) for place in near)
-    yield from ((place, top) for place in kept)
-    yield SHIPPED / name / FILES[0], None
+def _places(name: str, around: Path, top: Path) -> Iterator[tuple[str, Path | None]]:
+    """Where a flow of that name may be, nearest first, each with the folder that it must not lead out of.
+
+    As texts: nearly none of these places is there, and a path costs more than a look.
+    """
+    inside = top if around.is_relative_to(top) else None
+    own = str(top / OWN_FLOWS)
+    for folder in (str(around.parent), str(around)):
+        yield from ((os.path.join(folder, name, file), inside) for file in FILES)  # noqa: PTH118
+    yield from ((f"{around}/{name}{ending}", inside) for ending in ENDINGS)
+    yield from ((f"{own}/{name}{ending}", top) for ending in ENDINGS)
+    yield from ((f"{own}/{name}/{file}", top) for file in FILES)
+    yield f"{SHIPPED}/{name}/{FILES[0]}", None
 
 
 def _write_once(path: Path, data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
@@ -35,6 +36,22 @@ def clear_way(top: Path, file: Path) -> None:
     for parent in file.relative_to(top).parents:
         if (top / parent).is_file():
             (top / parent).unlink()
+
+
+def fill_folder(top: Path, wanted: Files, ignored: frozenset[str]) -> None:
+    """Bring a folder to exactly these files; what is ignored stays, and what is so already is not written again."""
+    top.mkdir(parents=True, exist_ok=True)
+    there = dict(walk_files(top, ignored))
+    for path, file in there.items():
+        if path not in wanted:
+            file.unlink()
+    for path, content in wanted.items():
+        file = top / path
+        if path in there and not file.is_symlink() and file.read_bytes() == content:
+            continue
+        clear_way(top, file)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
 
 
 def digest_value(kind: str, value: Sequence[object]) -> str:
@@ -76,9 +93,18 @@ def _split(content: bytes) -> list[str]:
     return content.decode("utf-8", "surrogateescape").splitlines(keepends=True)
 
 
-def walk_files(top: Path, ignored: frozenset[str]) -> Iterator[tuple[str, Path]]:
+def walk_files(top: Path, ignored: frozenset[str] = frozenset()) -> Iterator[tuple[str, Path]]:
     """Every file below a folder with its path in a tree; what has an ignored name in its path is left out."""
-    for file in top.rglob("*"):
-        parts = file.relative_to(top).parts
-        if file.is_file() and not ignored.intersection(parts):
-            yield "/".join(parts), file
+    folders = [("", str(top))]
+    for inner, folder in folders:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name in ignored:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append((f"{inner}{entry.name}/", entry.path))
+            elif entry.is_file():
+                yield inner + entry.name, Path(entry.path)

@@ -20,7 +20,7 @@ from drumline.core.products import is_tool_folder
 from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
 from drumline.testing import trees
-from drumline.testing.trees import MARKER, Files, clear_way, digest_value, merge_files, walk_files
+from drumline.testing.trees import MARKER, Files, digest_value, merge_files, walk_files
 
 
 class _Record(Record):
@@ -113,8 +113,8 @@ class FakeWorkspaces:
     async def _empty(self, step: StepId, setup: str) -> None:
         """Remove every file but dependencies of this setup."""
         top, kept = self.path(step), self.is_set_up(step, setup)
-        for file in [file for file in top.rglob("*") if file.is_file()]:
-            if not kept or not is_tool_folder(file.relative_to(top).parent.as_posix()):
+        for path, file in list(walk_files(top)):
+            if not kept or not is_tool_folder(path.rpartition("/")[0] or "."):
                 file.unlink()
         if not kept:
             self._setups.pop(step, None)
@@ -159,16 +159,7 @@ class FakeWorkspaces:
         self._fill(step, tree)
 
     def _fill(self, step: StepId, tree: Tree) -> None:
-        top, wanted = self.path(step), self._trees[tree]
-        top.mkdir(parents=True, exist_ok=True)
-        for path, file in list(walk_files(top, self._ignored)):
-            if path not in wanted:
-                file.unlink()
-        for path, content in wanted.items():
-            file = top / path
-            clear_way(top, file)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
+        trees.fill_folder(self.path(step), self._trees[tree], self._ignored)
 
     async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
         """Give a workspace that is prepared the files of `tree`; there are no others here."""
@@ -236,10 +227,9 @@ class FakeWorkspaces:
 
     async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:
         """Files whose name, or that of a folder above them, is ignored, each with its text."""
-        top = self.path(step)
-        found = [file.relative_to(top) for file in sorted(top.rglob("*")) if file.is_file()]
-        ignored = [path for path in found if self._ignored.intersection(path.parts)]
-        return {path.as_posix(): (top / path).read_text(encoding="utf-8", errors="replace") for path in ignored}
+        found = sorted(walk_files(self.path(step)))
+        ignored = [(path, file) for path, file in found if self._ignored.intersection(path.split("/"))]
+        return {path: file.read_text(encoding="utf-8", errors="replace") for path, file in ignored}
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """Make the step's commit; the same arguments give the same commit."""
