@@ -69,12 +69,14 @@ def test_a_major_deviation_is_asked_about_and_any_text_is_guidance(tmp_path: Pat
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("choice", "code", "told"), [("proceed", 0, "done"), ("abort", 1, "rejected by a person")])
+@pytest.mark.parametrize(
+    ("choice", "code", "told"), [("proceed", 0, "done"), ("abort", 1, "step-1 is rejected: not now")]
+)
 def test_a_major_deviation_can_be_accepted_or_aborted(tmp_path: Path, choice: str, code: int, told: str) -> None:
     user = open_user(tmp_path, say("orient", MAJOR))
 
     user.run(*ASKING)
-    answered = user.drumline("answer", GATE, choice, "--resume")
+    answered = user.drumline("answer", GATE, choice, "--resume", "--comment", "not now")
 
     assert answered.code == code, answered.text
     assert told in user.drumline("why", "step-1").out

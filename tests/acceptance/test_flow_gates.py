@@ -145,7 +145,7 @@ def test_an_option_may_reject_and_the_exit_code_says_so(user: User) -> None:
     rejected = user.drumline("answer", "review", "no", "--resume")
 
     assert (rejected.code, rejected.out) == (1, "dropped\n")
-    assert (user.status()["state"], user.status()["status"]) == ("failed", "rejected")
+    assert (user.status()["state"], user.status()["status"]) == ("rejected", "rejected")
 
 
 def test_an_input_that_breaks_its_rule_is_refused_and_can_be_given_again(user: User) -> None:

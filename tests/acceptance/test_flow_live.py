@@ -204,5 +204,5 @@ def test_two_runs_in_one_repository_are_told_apart_by_their_names(user: User) ->
     older = user.drumline("answer", "sure", "no", "--resume", "--run", runs[0])
 
     assert (older.code, older.out) == (1, "no\n"), older.err
-    assert user.status(runs[0])["state"] == "failed"
+    assert user.status(runs[0])["state"] == "rejected"
     assert user.status(runs[1])["state"] == "parked"

@@ -54,7 +54,7 @@ ENDS = {
 STATES = {
     "STEP_COMPLETE": ("done", "done"),
     "STEP_BLOCKED": ("blocked", "blocked"),
-    "STEP_REJECTED": ("failed", "rejected"),
+    "STEP_REJECTED": ("rejected", "rejected"),
     "STEP_FAILED": ("failed", "failed"),
 }
 """The run's state and the end's status by the word of the end."""

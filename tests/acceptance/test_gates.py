@@ -91,13 +91,14 @@ def test_a_revision_reaches_the_prompt_and_is_asked_about_again(user: User) -> N
     assert user.drumline("answer", "approve-step-3.2", "approve", "--resume").code == 0
 
 
-def test_a_rejection_fails_the_step(user: User) -> None:
+def test_a_rejected_step_and_its_run_say_so(user: User) -> None:
     user.run("--autonomy", "verbose", "--step", "step-3")
 
     rejected = user.drumline("answer", "approve-step-3", "reject", "--comment", "not like this", "--resume")
 
     assert rejected.code == 1
-    assert user.step("step-3")["state"] == "failed"
+    assert (user.step("step-3")["state"], user.status()["state"]) == ("rejected", "rejected")
+    assert "step-3 rejected: not like this" in rejected.err
     assert "rejected: not like this" in user.drumline("why", "step-3").out
     assert "rejected: not like this" in user.file("step-3")
 

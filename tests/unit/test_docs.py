@@ -132,7 +132,7 @@ def test_the_table_of_progress_events_is_complete() -> None:
         for name in ("progress.py", "attemptprogress.py", "planprogress.py")
     ]
     named = {name for text in texts for name in re.findall(r'event="(\w+)"', text)}
-    states = {"blocked", "failed", "skipped"}
+    states = {"blocked", "failed", "rejected", "skipped"}
     walks = {"walk_started", "walk_done", "walk_blocked", "walk_failed"}
     added_by_the_session = {"report", "plan_invalid", "waiting", "merged"}
 

@@ -72,6 +72,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("step_done", "Step n of m is done: commit, checks, whether it is proved."),
     ("blocked", "A step is blocked, and why."),
     ("failed", "A step has failed, and why."),
+    ("rejected", "A person rejected a step, and why."),
     ("skipped", "A step was left out by a person."),
     ("reopened", "A step gets another round."),
     ("gate", "A question to a person, with its options."),
@@ -150,8 +151,9 @@ def contracts_page() -> str:
         "true for the work that is not a lie.",
         _fence(_trial_sample()),
         "## drumline status [RUN] --json",
-        "`state` is one of running, parked, done, failed, blocked, cancelled, interrupted. A step's `state` is one of "
-        "waiting, ready, running, parked, done, blocked, failed, skipped. (Only two of the six steps are shown here.)",
+        "`state` is one of running, parked, done, failed, rejected, blocked, cancelled, interrupted. A step's `state` "
+        "is one of waiting, ready, running, parked, done, blocked, failed, rejected, skipped. (Only two of the six "
+        "steps are shown here.)",
         _fence(_short_status()),
         "## drumline run PLAN --json",
         "Prints one line per event below, then a `summary`, then the same object as `status` as the last line. For a "

@@ -22,6 +22,7 @@ _INK = {
     StepStanding.RUNNING: "cyan",
     StepStanding.BLOCKED: "red",
     StepStanding.FAILED: "red",
+    StepStanding.REJECTED: "red",
 }
 _STATES = {Status.READY: StepStanding.WAITING, Status.CLAIMED: StepStanding.RUNNING}
 

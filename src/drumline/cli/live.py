@@ -26,6 +26,7 @@ STYLES = {
     "done": "green",
     "blocked": "bold red",
     "failed": "bold red",
+    "rejected": "bold red",
     "skipped": "dim",
     "ready": "white",
     "waiting": "dim",

@@ -325,7 +325,7 @@ def _wait(blockers: Sequence[Obstacle], around: Surroundings, open_gates: tuple[
 def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> Command:
     names = (PREFLIGHT, *(step.id for step in run.selected()), FINAL)
     finished = [run.finished[name] for name in names if name in run.finished]
-    failed = [f for f in finished if f.state is StepEnd.FAILED]
+    failed = sorted((f for f in finished if f.state is StepEnd.FAILED), key=lambda f: f.rejected)
     blocked = [f for f in finished if f.state is StepEnd.BLOCKED]
     if failed:
         return _end_with(run, RunEnd.FAILED, failed[0])

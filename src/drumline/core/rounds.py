@@ -5,6 +5,7 @@ from __future__ import annotations
 from drumline.core.commands import Recheck, Restart
 from drumline.core.corrections import is_asked_for
 from drumline.core.foul import tell_foul
+from drumline.core.ids import StepId
 from drumline.core.life import Phase
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
@@ -12,6 +13,9 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.vocabulary import GateKind
+
+REJECTION = "rejected: "
+"""How the reason of a step begins that a person rejected with a comment."""
 
 
 def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:
@@ -38,9 +42,17 @@ def find_answer(run: RunState, kind: str, step: Step, state: StepState) -> str:
     return asked.answer.choice if asked is not None and asked.answer is not None else ""
 
 
+def find_rejection(run: RunState, step: StepId) -> str:
+    """What a person said at the approval about a step that was answered last; empty if nothing."""
+    kinds = (GateKind.APPROVE, GateKind.APPROVAL)
+    asked = [gate for gate in run.gates.values() if gate.opened.kind in kinds and gate.opened.step == step]
+    said = [gate.answer.comment for gate in asked if gate.answer is not None]
+    return said[-1] if said else ""
+
+
 def explain_rejection(comment: str) -> str:
     """The reason of a step that a person rejects."""
-    return f"rejected: {comment}" if comment else "rejected by a person"
+    return f"{REJECTION}{comment}" if comment else "rejected by a person"
 
 
 def _is_decided(state: StepState, step: Step, run: RunState) -> bool:

@@ -71,7 +71,7 @@ class WalkEnd(StrEnum):
 
 
 class RunStanding(StrEnum):
-    """How a run is: as it ended, or how it goes on."""
+    """How a run is: as it ended, or how it goes on. One that failed only because a person rejected work is rejected."""
 
     RUNNING = "running"
     PARKED = "parked"
@@ -79,11 +79,12 @@ class RunStanding(StrEnum):
     FAILED = "failed"
     BLOCKED = "blocked"
     CANCELLED = "cancelled"
+    REJECTED = "rejected"
     INTERRUPTED = "interrupted"
 
 
 class StepStanding(StrEnum):
-    """How a step is: as it ended, or what it waits for."""
+    """How a step is: as it ended, or what it waits for. One that failed because a person rejected it is rejected."""
 
     WAITING = "waiting"
     READY = "ready"
@@ -92,6 +93,7 @@ class StepStanding(StrEnum):
     DONE = "done"
     BLOCKED = "blocked"
     FAILED = "failed"
+    REJECTED = "rejected"
     SKIPPED = "skipped"
 
 

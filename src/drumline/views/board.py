@@ -40,7 +40,13 @@ _LOOKS: Mapping[Level, tuple[str, str]] = {
     Level.READ_ONLY: ("✓", "dim"),
 }
 """The symbol and the style of a step that is done."""
-_PRESSING = (StepStanding.RUNNING, StepStanding.PARKED, StepStanding.FAILED, StepStanding.BLOCKED)
+_PRESSING = (
+    StepStanding.RUNNING,
+    StepStanding.PARKED,
+    StepStanding.FAILED,
+    StepStanding.REJECTED,
+    StepStanding.BLOCKED,
+)
 MOST_OPENED = 6
 """Lines below a row that a person opened."""
 _FRAME = 4
@@ -230,7 +236,13 @@ def _doing(snapshot: Snapshot, step: Step, state: StepStanding, room: int) -> st
             return ""
         case StepStanding.PARKED:
             return _parked(snapshot, step)
-        case StepStanding.WAITING | StepStanding.BLOCKED | StepStanding.FAILED | StepStanding.SKIPPED:
+        case (
+            StepStanding.WAITING
+            | StepStanding.BLOCKED
+            | StepStanding.FAILED
+            | StepStanding.REJECTED
+            | StepStanding.SKIPPED
+        ):
             return flatten(step_reason(snapshot, step.id))
         case _:
             assert_never(state)

@@ -15,6 +15,7 @@ from drumline.core.ids import FLOW, DriverId, GateId, StepId
 from drumline.core.needs import STUCK
 from drumline.core.plan import RUN_WALKS, Marks, Step
 from drumline.core.proof import Level, Proof, Reason
+from drumline.core.rounds import REJECTION
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
@@ -134,6 +135,11 @@ def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
     return None
 
 
+def tell_reason(finished: StepFinished) -> str:
+    """Why a step is not done, beside its state."""
+    return finished.reason.removeprefix(REJECTION) if finished.rejected else finished.reason
+
+
 def _finished(finished: StepFinished, run: RunState) -> Cause:
     match finished.state:
         case StepEnd.DONE if finished.step in RUN_WALKS:
@@ -150,7 +156,7 @@ def _finished(finished: StepFinished, run: RunState) -> Cause:
             return Cause(kind=FINISHED, text=text, hint=f"drumline retry {finished.step}")
         case StepEnd.BLOCKED | StepEnd.FAILED:
             kind = BLOCKER if finished.state is StepEnd.BLOCKED else FINISHED
-            text = flatten(finished.reason) or "no reason was recorded"
+            text = flatten(tell_reason(finished)) or "no reason was recorded"
             return Cause(kind=kind, text=text, hint=round_hint(finished, run))
         case _:
             assert_never(finished.state)
@@ -297,7 +303,9 @@ def _idle(snapshot: Snapshot) -> Cause:
             onward = retry_command(waiting) if waiting else "drumline resume"
             hint = answer_command(first.opened, driven=False) if first else onward
             return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)
-        case (RunStanding.DONE | RunStanding.FAILED | RunStanding.BLOCKED | RunStanding.CANCELLED) as state:
+        case (
+            RunStanding.DONE | RunStanding.FAILED | RunStanding.REJECTED | RunStanding.BLOCKED | RunStanding.CANCELLED
+        ) as state:
             why = f": {flatten(run.ended.reason)}" if run.ended and run.ended.reason else ""
             return Cause(kind=BLOCKER, text=f"the run ended as {state}{why}", hint=_going_on(run))
         case state:

@@ -19,6 +19,7 @@ COLOURS: Mapping[str, tuple[str, str]] = {
     "done": ("#dafbe1", "#1a7f37"),
     "blocked": ("#ffebe9", "#cf222e"),
     "failed": ("#ffcecb", "#82071e"),
+    "rejected": ("#ffcecb", "#82071e"),
     "skipped": ("#eaeef2", "#57606a"),
 }
 """Fill and stroke of each step state."""

@@ -111,6 +111,7 @@ _STATES = "".join(
         ("parked", "parked"),
         ("blocked", "blocked"),
         ("failed", "blocked"),
+        ("rejected", "blocked"),
         ("ready", "ready"),
     )
 )

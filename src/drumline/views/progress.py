@@ -21,18 +21,21 @@ from drumline.core.needs import is_skipped
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
+from drumline.core.vocabulary import StepStanding
 from drumline.views.attemptprogress import tell_end, tell_start
-from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint
+from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint, tell_reason
 from drumline.views.cells import count, flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
 from drumline.views.mutants import tell_tried
 from drumline.views.planprogress import tell_cancel, tell_change, tell_document, tell_pause, tell_refusal
 from drumline.views.proofs import proof_json
+from drumline.views.states import is_rejected
 from drumline.views.told import LONGEST_NOTICE, Line, Told, Track
 from drumline.views.walkprogress import WALKED, WalkScene, tell_run_walk
 
 LONGEST_COMMAND = 80
+REJECTED = StepStanding.REJECTED.value
 
 
 @dataclass(kw_only=True)
@@ -206,9 +209,10 @@ def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
     told = event.step in scene.run.finished  # as that step was finished
     why = f": {flatten(event.reason)}" if event.reason and not told else ""
     skipped = len(scene.progress.skipped)
-    data = {"state": event.state, "reason": event.reason, "done": over, "total": total, "skipped": skipped}
+    state = REJECTED if is_rejected(scene.run, event) else event.state
+    data = {"state": state, "reason": event.reason, "done": over, "total": total, "skipped": skipped}
     how_far = f"{over:,} of {count(total, 'step')} done{f', {skipped:,} skipped' if skipped else ''}"
-    text = f"run {event.state}, {how_far}{why}; see drumline status {scene.run.id}"
+    text = f"run {state}, {how_far}{why}; see drumline status {scene.run.id}"
     return Told(event="summary", text=text, data={**data, "branch": scene.run.begun.branch})
 
 
@@ -242,7 +246,8 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
         "checks": {"passed": event.checks_passed, "total": event.checks_total},
     }
     if event.state != "done":
-        return Told(event=event.state, text=_not_done(event, scene.run), data=data)
+        state = REJECTED if event.rejected else event.state
+        return Told(event=state, text=_not_done(event, state, scene.run), data=data)
     healed = f"landed by {event.landed_by}" if event.landed_by else "no commit"
     commit = event.commit[:SHORT_COMMIT] if event.commit else healed
     checks = f"checks {event.checks_passed}/{event.checks_total}"
@@ -251,9 +256,9 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
     return Told(event="step_done", text=text, data=data)
 
 
-def _not_done(event: ev.StepFinished, run: RunState) -> str:
+def _not_done(event: ev.StepFinished, state: str, run: RunState) -> str:
     hint = "" if event.state == "skipped" else f" → {round_hint(event, run)}"
-    return f"{event.step} {event.state}: {flatten(event.reason) or 'no reason given'}{hint}"
+    return f"{event.step} {state}: {flatten(tell_reason(event)) or 'no reason given'}{hint}"
 
 
 def _deferred(scene: _Scene, event: ev.StepDeferred) -> Told:

@@ -118,7 +118,7 @@ def explain_walk(walk: Walk, reason: str) -> Why:
             verbs = "was at work and is" if len(left) == 1 else "were at work and are"
             lost = f"; {name_some(left)} {verbs} begun again" if left else ""
             return replace(said, text=f"no driver is running{lost}", hint=f"drumline resume {run.id}")
-        case RunStanding.DONE | RunStanding.FAILED | RunStanding.BLOCKED | RunStanding.CANCELLED:
+        case RunStanding.DONE | RunStanding.FAILED | RunStanding.REJECTED | RunStanding.BLOCKED | RunStanding.CANCELLED:
             return _explain_end(walk, said)
         case _:
             assert_never(state)

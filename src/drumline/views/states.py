@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from drumline.core.events import RunEnded
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Status, Step
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
-from drumline.core.vocabulary import Hindrance, RunStanding, StepStanding
+from drumline.core.vocabulary import Hindrance, RunEnd, RunStanding, StepStanding
 from drumline.views.snapshot import RunSnapshot, Snapshot
 
 EXIT_CODES: Mapping[RunStanding, int] = MappingProxyType(
     {
         RunStanding.DONE: 0,
         RunStanding.FAILED: 1,
+        RunStanding.REJECTED: 1,
         RunStanding.CANCELLED: 1,
         RunStanding.PARKED: 2,
         RunStanding.BLOCKED: 2,
@@ -33,6 +35,7 @@ SYMBOLS: Mapping[StepStanding, str] = {
     StepStanding.DONE: "✓",
     StepStanding.BLOCKED: "■",
     StepStanding.FAILED: "✗",
+    StepStanding.REJECTED: "⊘",
     StepStanding.SKIPPED: "–",
 }
 
@@ -47,10 +50,16 @@ def run_state(snapshot: RunSnapshot) -> RunStanding:
 def name_state(run: RunState, *, live: bool) -> RunStanding:
     """How a run is; an open run that is neither parked nor driven by anybody is interrupted."""
     if run.ended is not None:
-        return RunStanding(run.ended.state)
+        return RunStanding.REJECTED if is_rejected(run, run.ended) else RunStanding(run.ended.state)
     if run.parked:
         return RunStanding.PARKED
     return RunStanding.RUNNING if live else RunStanding.INTERRUPTED
+
+
+def is_rejected(run: RunState, ended: RunEnded) -> bool:
+    """Whether a run failed because a person rejected work, and for no other reason."""
+    finished = run.finished.get(ended.step)
+    return ended.state is RunEnd.FAILED and finished is not None and finished.rejected
 
 
 def step_state(snapshot: Snapshot, step: StepId) -> StepStanding:
@@ -58,7 +67,7 @@ def step_state(snapshot: Snapshot, step: StepId) -> StepStanding:
     run = snapshot.run
     finished = run.finished.get(step)
     if finished is not None:
-        return StepStanding(finished.state)
+        return StepStanding.REJECTED if finished.rejected else StepStanding(finished.state)
     if step in run.declared:
         return StepStanding.DONE
     if step in snapshot.owners:

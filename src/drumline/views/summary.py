@@ -16,6 +16,7 @@ from drumline.core.needs import is_skipped
 from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
+from drumline.core.rounds import REJECTION
 from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
@@ -184,7 +185,7 @@ def summary_lines(found: Summary) -> list[str]:
         lines += leavings_lines(found.left)
         lines += list_under("landed", [_landed_line(step, dict(found.left.files)) for step in found.landed])
         stuck = [*found.unfinished, *(one for one in found.run_walks if one.state not in _SETTLED)]
-        lines += list_under("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in stuck])
+        lines += list_under("not done", [_tell_unfinished(one) for one in stuck])
     lines += elsewhere_lines(found.left, found.elsewhere)
     lines += list_under("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += list_under("flaky checks", [f"{flatten(command)} ({tally.in_words()})" for command, tally in found.flaky])
@@ -278,6 +279,11 @@ def _tell_more(finished: StepFinished) -> tuple[str, str, str]:
     return tell_review(finished), tell_survivors(finished.mutants), tell_claims(finished.claimed, finished.claims)
 
 
+def _tell_unfinished(found: Unfinished) -> str:
+    reason = found.reason.removeprefix(REJECTION) if found.state == StepStanding.REJECTED else found.reason
+    return f"{found.step} {found.state}: {flatten(reason)}"
+
+
 def _unfinished(snapshot: Snapshot, step: StepId, *, idle: str = "in work") -> Unfinished:
     return Unfinished(step=step, state=step_state(snapshot, step), reason=step_reason(snapshot, step) or idle)
 
@@ -334,7 +340,7 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
             yield resume_after_login(run)
         case _ if flow_walk is not None:
             yield from filter(None, [begin_after_login(run)])
-        case RunStanding.BLOCKED | RunStanding.FAILED:
+        case RunStanding.BLOCKED | RunStanding.FAILED | RunStanding.REJECTED:
             stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
             yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)

@@ -32,7 +32,7 @@ SHORT = 9
 
 __all__ = ["Why", "why", "why_json"]
 
-_WORST_FIRST = ("failed", "blocked", "parked", "waiting", "ready", "running")
+_WORST_FIRST = ("failed", "rejected", "blocked", "parked", "waiting", "ready", "running")
 _LONGEST_CHAIN = 6
 
 

@@ -25,12 +25,12 @@ from drumline.core.flow.questions import list_waiting
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
-from drumline.core.rounds import begin_round, explain_rejection
+from drumline.core.rounds import begin_round, explain_rejection, find_rejection
 from drumline.core.stepfold import fold_step
 from drumline.core.steprules import KILLED, explain_kills, recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.core.verdicts import find_approval, open_approval
+from drumline.core.verdicts import open_approval
 from drumline.core.vocabulary import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, adopt_changes, close_open, restore_workspace, tell_moved
@@ -276,8 +276,7 @@ class StepFlowWalk(FlowWalk):
         reason = ended.output.strip() or ended.reason or f"its flow came to the end {ended.node!r}"
         if ended.status is not WalkEnd.REJECTED:
             return cmd.Finish(state=ended.status.of_step, reason=reason, opens=self._ask_about(ended, reason))
-        asked = find_approval(self.work.orders, self.state, self.run)
-        comment = asked.answer.comment if asked is not None and asked.answer is not None else ""
+        comment = find_rejection(self.run, self.step)
         return cmd.Finish(state=StepEnd.FAILED, reason=explain_rejection(comment) if comment else reason, rejected=True)
 
     def _ask_about(self, ended: FlowEnded, reason: str) -> ev.GateOpened | None:
