@@ -43,6 +43,31 @@ def fail() -> str:
 server.run("stdio")
 """
 
+PLAIN = """
+import json, os, pathlib, sys
+
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+FAIL = {"name": "fail", "description": "Never works.", "inputSchema": {"type": "object"}}
+
+
+def answer(method, params):
+    if method == "initialize":
+        about = {"name": "words", "version": "1"}
+        return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}
+    if method == "tools/list":
+        return {"tools": [FAIL]}
+    if method == "tools/call":
+        return {"content": [{"type": "text", "text": "out of order"}], "isError": True}
+
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        found = answer(asked["method"], asked.get("params", {}))
+        told = {"error": {"code": -32601, "message": "no such method"}} if found is None else {"result": found}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **told}), flush=True)
+"""
+"""A server without its library, which takes a second to import: where it matters only that there is one."""
 
 SILENT = """
 import os, pathlib, sys, time
@@ -89,7 +114,7 @@ anyio.run(serve, Path(sys.argv[1]))
 
 @pytest.fixture
 def server(tmp_path: Path) -> McpServer:
-    (tmp_path / "server.py").write_text(SERVER)
+    (tmp_path / "server.py").write_text(PLAIN)
     command = (sys.executable, str(tmp_path / "server.py"), str(tmp_path / "pid"))
     return McpServer(name="my words", command=command, env={"MARK": "!"})
 
@@ -140,6 +165,7 @@ def test_a_named_server_gives_its_tools_and_is_gone_afterwards(
     tmp_path: Path, server: McpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    (tmp_path / "server.py").write_text(SERVER)
 
     answer, seen = ask(
         tmp_path, server, ToolCallPart("my_words_shout", {"text": "hey"}), tools=("mcp:my words", "fs_ls")
@@ -162,7 +188,7 @@ def test_a_tool_that_fails_is_told_to_the_model(tmp_path: Path, server: McpServe
     answer, _ = ask(tmp_path, server, ToolCallPart("my_words_fail", {}), servers=("my words",))
 
     assert answer.failure == ""
-    assert "fail" in answer.text
+    assert "out of order" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -226,7 +252,7 @@ def wait_for(path: Path) -> None:
 
 
 def test_a_killed_driver_leaves_no_server_behind_not_even_one_that_will_not_go(tmp_path: Path) -> None:
-    inner = SERVER.strip().replace("\n", "\n    ")
+    inner = PLAIN.strip().replace("\n", "\n    ")
     (tmp_path / "server.py").write_text(STUBBORN.format(server=inner))
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)])
     wait_until((tmp_path / "up").exists)
