@@ -58,7 +58,8 @@ def make_layers(folders: Iterable[Path], inside: Path, *, apart: Iterable[Path] 
     """A place below `inside` for the layer of each folder; what is `apart`, or mounted in a folder, gets its own."""
     tops = sorted({Path(os.path.realpath(folder)) for folder in folders})
     tops = [one for one in tops if not any(other in one.parents for other in tops)]
-    below = [one for one in _list_mounts() if any(top in one.parents for top in tops)]
+    inner = tuple(f"{str(top).rstrip('/')}/" for top in tops)
+    below = [Path(one) for one in _list_mounts() if one.startswith(inner)]
     wanted = dict.fromkeys([*tops, *(Path(os.path.realpath(folder)) for folder in apart), *below])
     layers: dict[Path, Path] = {}
     for number, folder in enumerate(one for one in wanted if _can_be_layered(one)):
@@ -104,9 +105,9 @@ def _works(way: Way, jail: Sequence[str]) -> bool:
     return works
 
 
-def _list_mounts() -> list[Path]:
+def _list_mounts() -> list[str]:
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return []
-    return [Path(fields[4]) for fields in (line.split(" ") for line in lines) if len(fields) > 4]
+    return [fields[4] for fields in (line.split(" ") for line in lines) if len(fields) > 4]

@@ -35,6 +35,7 @@ class Layout:
         self._mounts: dict[str, Mount] = {}
         self._layers: set[str] = set()
         self._resolved: dict[str, Path] = {}
+        self._followed: dict[str, str] = {}
 
     def empty(self, paths: Iterable[Path], *, frozen: bool = False) -> None:
         """Show empty folders; whatever is written there goes with the jail, or cannot be written if `frozen`."""
@@ -126,8 +127,20 @@ class Layout:
         """Where the links of a path lead to; nothing on the way changes while a jail is laid out."""
         text = str(path)
         if text not in self._resolved:
-            self._resolved[text] = Path(os.path.realpath(text))
+            self._resolved[text] = Path(self._follow(text))
         return self._resolved[text]
+
+    def _follow(self, text: str) -> str:
+        """The same of a text: hundreds of paths are looked up for each jail, and most have their folders in common."""
+        found = self._followed.get(text)
+        if found is None:
+            folder, _, name = text.rpartition("/")
+            if not folder or name in ("", ".", "..") or os.path.islink(text):  # noqa: PTH114
+                found = os.path.realpath(text)
+            else:
+                found = f"{self._follow(folder).rstrip('/')}/{name}"
+            self._followed[text] = found
+        return found
 
     def list_mounts(self) -> list[Mount]:
         """All of them, in order."""
