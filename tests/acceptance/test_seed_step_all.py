@@ -71,7 +71,8 @@ def ledger(user: User, name: str) -> list[dict[str, object]]:
 def test_a_ticket_is_run_to_its_end_with_a_fix_a_heal_and_a_record_of_both(tmp_path: Path) -> None:
     state = f"{tmp_path}/repo/{SPEC}/run-state.json"
     look = f"""until grep -q '"step": "3"' '{state}'; do sleep 0.1; done; cp '{state}' '{tmp_path}/seen.json'"""
-    watched: Rule = {**put(3, "good"), "run": look}
+    files = {"p3.txt": "good\n", "tests/test_p3.py": "def test_p3():\n    assert True\n"}
+    watched: Rule = {**put(3, "good"), "write": files, "run": look}
     user = open_user(
         tmp_path, 3, put(1, "bad", attempt=1), diagnose("2"), put(2, "good", "2h"), put(2, "GOOD"), watched
     )
@@ -97,6 +98,7 @@ def test_a_ticket_is_run_to_its_end_with_a_fix_a_heal_and_a_record_of_both(tmp_p
     assert f"3 commits on {user.branch()}, " in ran.out
     assert f"  not committed: marks in {SPEC}/implement.md" in ran.out
     assert "1 fix logged" in ran.out
+    assert "tests added: tests/test_p3.py" in ran.out
     subjects = user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()
     assert subjects == [
         f"#{TICKET} [3] Write part 3",

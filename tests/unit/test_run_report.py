@@ -36,7 +36,7 @@ def make(title: str = "Lay the foundation", diff: tuple[str, ...] = ()) -> dict[
             gate_for("approve-a", "a", question=f"Land it? {title}"),
             ev.GateAnswered(gate=GateId("approve-a"), choice="approve", by="ann", comment=title),
             finish(
-                "a", files=("src/a.py", "tests/test_a.py"), created=("tests/test_a.py",), tests=("tests/test_a.py",)
+                "a", files=("src/a.py", "tests/test_a.py"), created=("tests/test_a.py",), new_tests=("tests/test_a.py",)
             ),
             finish("b", "skipped", reason="by hand"),
             finish("c", "blocked", reason=title),

@@ -98,7 +98,7 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
 def test_the_summary_tells_what_is_new_what_is_in_no_commit_and_what_nothing_shows() -> None:
     step = replace(step_of("a"), files=("src/a.py", "docs/", "src/b.py"))
     marked = ev.PlanMirrored(step=step.id, marks=Marks(status=Status.DONE), path="plan/a.md", digest="d")
-    landed = finish("a", files=("src/a.py", "tests/t.py"), created=("tests/t.py",), tests=("tests/t.py", "src/a.py"))
+    landed = finish("a", files=("src/a.py", "tests/t.py"), created=("tests/t.py",), new_tests=("tests/t.py",))
     scene = Scene(steps=[step], events=[landed, marked, ev.RunEnded(state=RunEnd.DONE)], live=[])
 
     found = summary(scene.snapshot())

@@ -257,6 +257,11 @@ def list_edited(touched: Sequence[Touched]) -> list[str]:
     return [file.path for file in touched if file.change != CREATED]
 
 
+def list_new_tests(touched: Sequence[Touched]) -> list[str]:
+    """The files with tests that the work has added."""
+    return [file.path for file in touched if file.change == CREATED and file.kind is JudgeKind.TEST]
+
+
 def has_tests(touched: Sequence[Touched]) -> bool:
     """Whether the work adds or changes a test."""
     return any(file.kind is JudgeKind.TEST and file.change != DELETED for file in touched)

@@ -135,7 +135,8 @@ class StepFinished(Event):
     say, that proves nothing. `hidden` are files that the plan asks for and that did not land, because git ignores
     them or, for those in `removed`, because only a check makes them; that proves nothing either. Neither do `links`
     that landed in place of files outside of the repository. `ignored` are all that its agents made and that did not
-    land. `tests` are the files of its judge that it has changed, `mutants` those of its work that were tried.
+    land. `tests` are the files of its judge that it has changed, `new_tests` those with tests that it has added,
+    `mutants` those of its work that were tried.
     `login` is what to type before it is tried again, if its agent is not logged in.
     `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead. `base` is the
     commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
@@ -174,6 +175,7 @@ class StepFinished(Event):
     links: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    new_tests: tuple[str, ...] = ()
     mutants: Mutation = Mutation()
     level: Level | None = None
     why: tuple[Reason, ...] = ()

@@ -16,7 +16,7 @@ from drumline.core.foul import changes_tests
 from drumline.core.handoffdoc import FILED, SECTIONS, find_staleness, write_handoff
 from drumline.core.heldout import SHOWN
 from drumline.core.ids import Stream
-from drumline.core.judge import list_edited
+from drumline.core.judge import list_edited, list_new_tests
 from drumline.core.kinds import find_lander, judges
 from drumline.core.mutants import Mutation
 from drumline.core.orders import Orders
@@ -46,7 +46,6 @@ async def write_end(
     """The event that a step finishes with, but for its figures."""
     files, unchanged = await _list_changes(state, workspaces)
     landed = state.landed if command.state is StepEnd.DONE else None
-    ignored = state.last.ignored if state.last and landed else ()
     missing = await find_missing(workspaces, orders.step, state, files) if landed else Missing()
     hidden = (*missing.ignored, *missing.removed)
     links = find_links_out(workspaces.path(orders.step.id), files) if landed else ()
@@ -77,8 +76,9 @@ async def write_end(
         hidden=hidden,
         removed=missing.removed,
         links=links,
-        ignored=ignored,
+        ignored=state.last.ignored if state.last and landed else (),
         tests=tuple(spell_path(path) for path in list_edited(state.touched)) if landed else (),
+        new_tests=tuple(spell_path(path) for path in list_new_tests(state.touched)) if landed else (),
         mutants=state.mutants or Mutation(),
         learned=(*state.learned, *state.settle_fix()),
         supersedes=name_superseded(orders, state, run) if landed else (),

@@ -41,7 +41,7 @@ def describe_leavings(run: RunState) -> Leavings:
     left = [one for one in over if one.state in (StepEnd.BLOCKED, StepEnd.FAILED) and one.files]
     return Leavings(
         files=tuple((one.step, one.files) for one in landed if one.files),
-        tests=tuple(dict.fromkeys(file for one in landed for file in one.tests if file in one.created)),
+        tests=tuple(dict.fromkeys(file for one in landed for file in one.new_tests)),
         marked=tuple(sorted({one.path for one in run.mirrored.values() if one.path})),
         work=tuple((one.step, one.files) for one in left),
         open=tuple(one for one in match_declared(run, {}) if one.open),

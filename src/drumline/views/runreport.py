@@ -256,7 +256,6 @@ def _make_step(
     run, finished, proof = snapshot.run, snapshot.run.finished.get(step.id), find_proof(snapshot.run, step.id)
     entries = history.streams.get(step.id, ())
     state = fold_step(StepState(), [one.event for one in entries if type(one.event).__name__ not in FLOW_KINDS])
-    created = set(finished.created) if finished else set()
     return StepMade(
         id=step.id,
         title=step.title,
@@ -270,7 +269,7 @@ def _make_step(
         heals=count_corrections(run, step.id),
         lost=lost(snapshot, step.id),
         files=finished.files if finished else (),
-        tests_added=tuple(file for file in finished.tests if file in created) if finished else (),
+        tests_added=finished.new_tests if finished else (),
         commit=finished.commit if finished else None,
         landed_by=(finished.landed_by or None) if finished else None,
         agent=spell_agent(run, state.agent if state.asked is not None else name_agent(step, run.begun.profiles)),
