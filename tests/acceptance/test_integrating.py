@@ -74,6 +74,9 @@ def test_steps_that_pass_alone_and_fail_together_go_back_to_the_agent_of_the_lat
 
     late = find_late(user)
     prompt = user.prompt(late, 2)
+    coming = f"a conflict is coming: {late}, which is in work, changes the same lines of README.md"
+    assert coming in user.drumline("why", find_other(late)).out
+    assert coming in ran.text
     status = look(user)
     assert ran.code == 0
     assert "## Other steps landed while you worked" in prompt

@@ -164,6 +164,7 @@ BENCHES: dict[str, Callable[[Path], Bench]] = {"fake": FakeBench, "git": GitBenc
 
 
 APART = {
+    "test_conflicts_with_what_others_are_writing_are_foreseen_and_nothing_of_theirs_is_touched",
     "test_preparing_again_undoes_what_a_dead_driver_left_but_leaves_ignored_files",
     "test_restoring_brings_back_exactly_the_tree",
     "test_steps_have_workspaces_of_their_own",
@@ -566,6 +567,26 @@ def test_a_workspace_is_put_on_another_base_with_its_change(bench: Bench) -> Non
         assert contents(spaces.path(B)) == {**START, "one": "1", "two": "2", "ignored": "cache"}
         assert tree == merge.tree
         assert await spaces.changed(one, tree) == {"two": "created"}
+
+    run(body)
+
+
+def test_conflicts_with_what_others_are_writing_are_foreseen_and_nothing_of_theirs_is_touched(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        one = await work(bench, A, {"a.txt": "A\n", "dir/b.txt": "A\n", "own": "1"})
+        for step in (B, C):
+            await spaces.prepare(step, bench.base)
+        (spaces.path(B) / "a.txt").write_text("B\n")
+        (spaces.path(B) / "dir" / "b.txt").write_text("B\n")
+        (spaces.path(C) / "other").write_text("C\n")
+        before = contents(spaces.path(B))
+
+        found = await spaces.foresee(one, [B, C, StepId("not begun")])
+
+        assert found == {B: ("a.txt", "dir/b.txt")}
+        assert contents(spaces.path(B)) == before
 
     run(body)
 

@@ -10,7 +10,7 @@ from drumline.core.judge import Touched
 from drumline.core.mutants import Mutation
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Against, Compared
-from drumline.core.strays import NOTHING, Strayed
+from drumline.core.strays import NOTHING, Foreign, Strayed, tell_coming
 from drumline.core.testids import Report
 from drumline.record import field
 
@@ -140,7 +140,8 @@ class AttemptEnded(Event):
     With `stuck` the question is the agent's own report that it is blocked, with `wrong` that the plan is wrong.
     `denial` is what it says against its work, which is not a failure: the checks are heard beside it. `report` has the
     fields of the report that it ended with, `strayed` what the work changes by now beside the files of its step,
-    `sharing` are the landed steps that share a file with it.
+    `sharing` are the landed steps that share a file with it. `coming` are files in which it conflicted with what
+    other steps had in their workspaces at that moment.
 
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
@@ -174,6 +175,7 @@ class AttemptEnded(Event):
     denial: str = ""
     report: Mapping[str, str] = field(default_factory=dict)
     strayed: Strayed = NOTHING
+    coming: tuple[Foreign, ...] = ()
     wrong: bool = False
     sharing: tuple[StepId, ...] = ()
 
@@ -181,7 +183,7 @@ class AttemptEnded(Event):
     def told(self) -> tuple[str, ...]:
         """Everything that was remarkable about it."""
         ignored = (tell_ignored(self.ignored),) if self.ignored else ()
-        return (*self.notices, *ignored, *self.strayed.told)
+        return (*self.notices, *ignored, *self.strayed.told, *tell_coming(self.coming))
 
 
 ATTEMPTS: tuple[type[Event], ...] = (AttemptStarted, SessionOpened, AttemptUsed, AttemptEnded)

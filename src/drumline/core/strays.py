@@ -59,6 +59,17 @@ def tell_strayed(strayed: Strayed) -> str:
     return "; ".join(part for part in parts if part)
 
 
+def tell_coming(coming: Sequence[Foreign]) -> list[str]:
+    """A sentence for each step that is worked on beside it and that it will conflict with."""
+    found: dict[StepId, list[str]] = {}
+    for file in coming:
+        found.setdefault(file.owner, []).append(file.path)
+    return [
+        f"a conflict is coming: {step}, which is in work, changes the same lines of {_name(paths)}"
+        for step, paths in found.items()
+    ]
+
+
 def tell_files(files: Sequence[Foreign]) -> str:
     """Files with their owners."""
     return _name([f"{file.path} ({file.owner or 'out of scope'})" for file in files])

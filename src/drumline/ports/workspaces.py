@@ -189,6 +189,13 @@ class Workspaces(Protocol):
         """Put the change of a commit on another one; nothing is checked out or moved."""
         ...
 
+    async def foresee(self, commit: Commit, others: Sequence[StepId]) -> Mapping[StepId, Sequence[str]]:
+        """Files in which a commit conflicts with what others have in their workspaces at the moment, by their steps.
+
+        Nobody waits for it: a workspace that cannot be read at once counts for nothing.
+        """
+        ...
+
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
         """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
         ...

@@ -10,8 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
+from drumline.core.ids import StepId, Tree
+from drumline.record import Record
+
 Files = Mapping[str, bytes]
 MARKER = b"<<<<<<< "
+
+
+class FakeCommit(Record):
+    """A commit: its parent (empty for the first), tree, message and the step it belongs to."""
+
+    parent: str
+    tree: Tree
+    message: str
+    step: StepId
 
 
 def merge_files(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, bytes], tuple[str, ...]]:

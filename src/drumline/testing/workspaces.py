@@ -18,18 +18,8 @@ from drumline.core.ids import NO_STEP, Commit, StepId, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.core.products import is_tool_folder
 from drumline.ports.workspaces import Landing, Merge
-from drumline.record import Record
 from drumline.testing import trees
-from drumline.testing.trees import MARKER, Files, digest_value, merge_files, walk_files
-
-
-class _Record(Record):
-    """A commit: its parent (empty for the first), tree, message and the step it belongs to."""
-
-    parent: str
-    tree: Tree
-    message: str
-    step: StepId
+from drumline.testing.trees import MARKER, FakeCommit, Files, digest_value, merge_files, walk_files
 
 
 class FakeWorkspaces:
@@ -52,7 +42,7 @@ class FakeWorkspaces:
         self._spared = (*plan_paths, ".drumline")
         self._ignored = frozenset(ignored)
         self._trees: dict[Tree, Files] = {}
-        self._commits: dict[Commit, _Record] = {}
+        self._commits: dict[Commit, FakeCommit] = {}
         self._head: Commit | None = None
         self._written: Commit | None = None
         self._landings: dict[tuple[StepId, Commit], Commit] = {}
@@ -61,7 +51,7 @@ class FakeWorkspaces:
         self._setups: dict[StepId, str] = {}
         self._acquired: dict[StepId, bool] = {}
         content = {path: text.encode() for path, text in (files or {}).items()}
-        self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
+        self.first = self._add(FakeCommit(parent="", tree=self._store(content), message="first", step=NO_STEP))
 
     async def start(self, base: Commit, *, landed: bool = False) -> None:
         """Create the run branch at `base`; nothing happens if it exists, or if steps have `landed` on it."""
@@ -188,7 +178,7 @@ class FakeWorkspaces:
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by name, so that no work is ever only in a workspace."""
-        commit = self._add(_Record(parent=base, tree=tree, message=f"Kept: {label}", step=NO_STEP))
+        commit = self._add(FakeCommit(parent=base, tree=tree, message=f"Kept: {label}", step=NO_STEP))
         self.kept[step, label] = commit
         return commit
 
@@ -233,7 +223,7 @@ class FakeWorkspaces:
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """Make the step's commit; the same arguments give the same commit."""
-        return self._add(_Record(parent=base, tree=tree, message=f"{message}{journal}", step=step))
+        return self._add(FakeCommit(parent=base, tree=tree, message=f"{message}{journal}", step=step))
 
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
         """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
@@ -265,6 +255,15 @@ class FakeWorkspaces:
         before = self._trees[self._commits[Commit(made.parent)].tree]
         merged, conflicts = merge_files(before, self._trees[below], self._trees[made.tree])
         return Merge(tree=self._store(merged), onto=below, conflicts=conflicts)
+
+    async def foresee(self, commit: Commit, others: Sequence[StepId]) -> Mapping[StepId, Sequence[str]]:
+        """Files in which a commit conflicts with what others have in their folders at the moment."""
+        found: dict[StepId, Sequence[str]] = {}
+        for other, base in [(step, self._bases[step]) for step in others if self.path(step).is_dir()]:
+            tree = await self.snapshot(other, base=base)
+            theirs = self._add(FakeCommit(parent=base, tree=tree, message="trial", step=other))
+            found[other] = (await self.merge(commit, theirs)).conflicts
+        return {step: paths for step, paths in found.items() if paths}
 
     async def contains(self, tip: Commit, commit: Commit) -> bool:
         """Whether a commit is in the history of another."""
@@ -308,7 +307,7 @@ class FakeWorkspaces:
     def commit_foreign(self, message: str) -> Commit:
         """Somebody else's commit on the branch."""
         tip = self._tip()
-        self._head = self._add(_Record(parent=tip, tree=self._commits[tip].tree, message=message, step=NO_STEP))
+        self._head = self._add(FakeCommit(parent=tip, tree=self._commits[tip].tree, message=message, step=NO_STEP))
         return self._head
 
     async def retire(self, step: StepId, label: str) -> Commit | None:
@@ -380,7 +379,7 @@ class FakeWorkspaces:
         self._trees[tree] = dict(files)
         return tree
 
-    def _add(self, record: _Record) -> Commit:
+    def _add(self, record: FakeCommit) -> Commit:
         commit = Commit(digest_value("commit", [record.parent, record.tree, record.message, record.step]))
         self._commits[commit] = record
         return commit

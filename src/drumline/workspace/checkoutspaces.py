@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -110,6 +110,10 @@ class CheckoutWorkspaces(GitWorkspaces):
         """The tree of what can be read; commits made on the branch meanwhile become part of the work."""
         await self._fold_commits(step)
         return await super().salvage(step, base=base)
+
+    async def foresee(self, commit: Commit, others: Sequence[StepId]) -> Mapping[StepId, Sequence[str]]:
+        """Nobody works beside a step here."""
+        return {}
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Move the branch and the index of the checkout to the commit, whose files are there."""

@@ -20,6 +20,7 @@ from drumline.workspace.hiding import bring_back, set_aside
 from drumline.workspace.installed import is_as_installed
 from drumline.workspace.locks import hold
 from drumline.workspace.places import Places
+from drumline.workspace.trials import Neighbour
 from drumline.workspace.worktrees import file_name
 
 
@@ -117,6 +118,10 @@ class Pool:
         async with self._open(step) as desk:
             await desk.discard()
         await self._places.free(step)
+
+    def _find_neighbour(self, step: StepId) -> Neighbour:
+        name = self._places.find(step)
+        return Neighbour(step=step, path=self._folder / name, aside=self._aside / name)
 
     def _open(self, step: StepId) -> AbstractAsyncContextManager[Desk]:
         return self._open_place(self._places.find(step))

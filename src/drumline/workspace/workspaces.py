@@ -31,6 +31,7 @@ from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
 from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files, write_diff
+from drumline.workspace.trials import Trial
 from drumline.workspace.worktrees import file_name
 
 _GONE = f"0 {'0' * 40}\t"
@@ -234,6 +235,11 @@ class GitWorkspaces(Pool):
     async def merge(self, commit: Commit, onto: Commit) -> Merge:
         """Put the change of a commit on another one; nothing is checked out or moved."""
         return await merge_commit(self._git, commit, onto)
+
+    async def foresee(self, commit: Commit, others: Sequence[StepId]) -> Mapping[StepId, Sequence[str]]:
+        """Files in which a commit conflicts with what others have in their workspaces at the moment, by their steps."""
+        trial = Trial(git=self._git, folder=self._aside, spared=self._spared, patterns=self._patterns)
+        return await trial.find(commit, [self._find_neighbour(other) for other in others])
 
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
         """Files of the workspace, which has this tree, with conflict markers that the base does not have."""

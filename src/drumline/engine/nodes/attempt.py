@@ -19,7 +19,7 @@ from drumline.core.routing import plan_timer, spell_agent
 from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.strays import NOTHING, Strayed
+from drumline.core.strays import NOTHING, Foreign, Strayed
 from drumline.core.taskreport import read_report
 from drumline.core.taxonomy import Failure
 from drumline.core.waves import list_remarks
@@ -29,7 +29,7 @@ from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.reviewed import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.nodes.strays import look_round
+from drumline.engine.nodes.strays import foresee_conflicts, look_round
 from drumline.engine.products import find_present, list_ignored
 from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.engine.services import Worker
@@ -90,6 +90,7 @@ class Kept(Record):
     ignored: tuple[str, ...] = ()
     strayed: Strayed = NOTHING
     sharing: tuple[StepId, ...] = ()
+    coming: tuple[Foreign, ...] = ()
 
 
 async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: str = "") -> Kept:
@@ -113,6 +114,7 @@ async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: s
         ignored=await list_ignored(workspaces, work.orders.step, present=find_present(state)),
         strayed=reach.strayed,
         sharing=reach.sharing,
+        coming=() if undone or tree in (before, state.ready) else await foresee_conflicts(work, kept),
     )
 
 
@@ -139,9 +141,8 @@ class _Attempt(Record):
             await self._keep_usage(outcome.usage, round(max(0.0, self.work.services.clock.now() - began), 3))
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
         role = find_role(self.work.orders.step.role)
-        writes = role is None or role.capability.writes
-        reads = {} if role is None or writes else {"reader": f"the role {role.name}"}
-        kept = await keep_work(self.work, state, command.attempt, **reads)
+        reader = "" if role is None or role.capability.writes else f"the role {role.name}"
+        kept = await keep_work(self.work, state, command.attempt, reader=reader)
         outcome, tree = mark_kept(outcome, kept), kept.tree
         ended = ev.AttemptEnded(
             node=command.node,
@@ -159,12 +160,13 @@ class _Attempt(Record):
             permissions=() if outcome.failure else outcome.permissions,
             login=outcome.login,
             resets_at=self._rest(outcome, state),
-            unchanged=writes and tree == state.tree and not outcome.failure and not outcome.question,
+            unchanged=not reader and tree == state.tree and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
             touched=kept.touched,
             ignored=kept.ignored,
             strayed=kept.strayed,
             sharing=kept.sharing,
+            coming=kept.coming,
             stuck=outcome.stuck and not outcome.failure,
             wrong=outcome.wrong and not outcome.failure,
             denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from drumline.core import events as ev
-from drumline.core.ids import StepId, Tree
+from drumline.core.ids import Commit, StepId, Tree
 from drumline.core.overstep import compare_change
 from drumline.core.sharing import list_sharing
 from drumline.core.stepstate import StepState
-from drumline.core.strays import NOTHING, Strayed
+from drumline.core.strays import NOTHING, Foreign, Strayed
+from drumline.core.vocabulary import Mode
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.products import spell_path
 from drumline.record import Record, replace
+
+MOST = 20
+"""Files of one conflict that are noted."""
 
 
 class Reach(Record):
@@ -49,6 +53,16 @@ def find_sharing(
 ) -> tuple[StepId, ...]:
     """The landed steps, given with their files, that share one with the work."""
     return list_sharing(work.run, work.orders.step.id, [*map(spell_path, changed)], landed)
+
+
+async def foresee_conflicts(work: StepWork, commit: Commit) -> tuple[Foreign, ...]:
+    """The files in which the work conflicts with what others are writing, which is not known to anybody yet."""
+    run = work.run
+    others = [step for step in run.working if step not in run.finished and step != work.orders.step.id]
+    if not others or not work.orders.lands or run.mode is not Mode.PARALLEL:
+        return ()
+    found = await work.services.workspaces.foresee(commit, others)
+    return tuple(Foreign(path=spell_path(path), owner=step) for step, paths in found.items() for path in paths[:MOST])
 
 
 async def undo(work: StepWork, state: StepState, paths: Sequence[str]) -> Note:
