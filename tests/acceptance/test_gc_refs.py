@@ -48,6 +48,10 @@ def test_work_that_reached_a_branch_goes_once_a_person_agrees(user: User, way: s
     assert "drumline gc --yes removes them" in asked.out
     assert unchanged == before
     assert (agreed.code, list_refs(user)) == (0, []), agreed.text
+    if way == "merge":
+        assert "+++ b/step-1.txt" in user.drumline("diff").out
+        verified = user.drumline("verify", "--no-checks")
+        assert verified.code == 0, verified.text
 
 
 def _spell(way: str) -> list[str]:

@@ -82,11 +82,13 @@ class Verification(Record):
         return Compared(step=landed.step, logs=len(logs), checks=tuple(checks), difference=differs, left=left)
 
     def _compare_branch(self, landed: Landed) -> Difference | None:
-        """Whether the run branch has the commit, or what we wrote last where there is no branch any more."""
+        """Whether the run branch has the commit; where it was removed, what we wrote last, or a branch of the user."""
         top, branch = self.repository.top, self.run.begun.branch
         tips: Sequence[str] = [f"refs/heads/{branch}", name_head(self.run.id)]
         tip = next((tip for tip in tips if self.repository.find_commit(tip)), None)
         if tip is not None and is_below(top, landed.commit, tip):
+            return None
+        if tip is None and self.repository.is_on_a_branch(landed.commit):
             return None
         found = "neither the branch nor what was written last" if tip is None else "a branch without it"
         return Difference(step=landed.step, what=f"branch {branch}", said=landed.commit[:12], found=found)

@@ -46,10 +46,10 @@ def command(step: str, run: str, stat: bool, as_json: bool) -> int:
 
 
 def _find_all(project: Project, run: RunState) -> Change:
-    """What is on the run branch; where we left it if the branch is gone."""
+    """What is on the run branch; where we left it if the branch is gone, and what landed last if both are."""
     if not run.begun.branch:
         raise InvalidInput(f"run {run.id} works in a folder and has no branch", hint="git status")
-    names = [f"refs/heads/{run.begun.branch}", name_head(run.id)]
+    names = [f"refs/heads/{run.begun.branch}", name_head(run.id), *filter(None, [run.queue.head])]
     return Change(old=run.begun.base, new=Commit(resolve_first(project.repository.top, names)))
 
 

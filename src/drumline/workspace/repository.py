@@ -167,6 +167,19 @@ class Repository(Record):
         shown = (ask_git("show", "-z", "--format=", "--name-only", other, cwd=self.top) for other in others)
         return frozenset(path for one in shown for path in one.items)
 
+    def is_on_a_branch(self, commit: Commit) -> bool:
+        """Whether a branch, here or as last seen elsewhere, or a tag has the commit."""
+        asked = (
+            "--count=1",
+            "--format=%(refname)",
+            f"--contains={commit}",
+            "refs/heads/",
+            "refs/remotes/",
+            "refs/tags/",
+        )
+        found = ask_git("for-each-ref", *asked, cwd=self.top, accept=(0, 1, 128, 129))
+        return found.code == 0 and bool(found.line)
+
     def mentions(self, commit: Commit, word: str, *, outside: Collection[str]) -> bool:
         """Whether a file of the commit has this word; the paths in `outside` are not looked at."""
         spared = [exclude_path(path) for path in outside]
