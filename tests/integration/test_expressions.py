@@ -137,6 +137,14 @@ def test_a_key_of_the_values_hides_the_words_of_the_language(expressions: Expres
     assert expressions.evaluate("true", {"true": "mine"}) == "mine"
 
 
+def test_an_expression_sees_nothing_of_the_one_before(expressions: Expressions) -> None:
+    assert expressions.evaluate('get("score", 0) + only', {"score": 3, "only": 1}) == 4
+
+    with pytest.raises(InvalidInput, match="only"):
+        expressions.evaluate("only", {"score": 3})
+    assert expressions.evaluate('get("score", 0)', {}) == 0
+
+
 def test_a_chain_is_as_deep_as_it_is_long(expressions: Expressions) -> None:
     assert expressions.evaluate("1 + " * 30 + "1", VALUES) == 31
     assert "nested" in expressions.check("1 * " * 60 + "1")

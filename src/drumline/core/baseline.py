@@ -7,7 +7,7 @@ whatever else makes a check fail leaves its colour unknown, and an unknown colou
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from drumline.core.checklist import arrange_checks
@@ -64,20 +64,23 @@ def list_pending(step: Step, checks: Sequence[Check], state: StepState, run: Run
     """The checks that are to be run on the tree without the work before the step lands."""
     if step.not_run or state.void() or state.tree == state.ready:
         return ()  # whatever they say, it is not proved
-    counting = [number for number in list_counting(checks) if not _is_long(number, state)]
-    return tuple(n for n in counting if look_up(n, checks[n], state, run) is None)
+    told = _list_told(state)
+    counting = [n for n in list_counting(checks) if n not in told and not _is_long(n, state)]
+    return tuple(n for n in counting if _foretell(checks[n], state, run) is None)
 
 
 def list_unknown(checks: Sequence[Check], state: StepState, *, last: bool = False) -> tuple[int, ...]:
     """The failing checks of which nobody knows whether they failed before, if that decides whose failure it is."""
-    known = _list_known(checks, state)
-    return tuple(n for n in _list_suspects(checks, state, last=last) if n not in known and not _is_long(n, state))
+    suspects = _list_suspects(checks, state, last=last)
+    known = _list_known(checks, state) if suspects else {}
+    return tuple(n for n in suspects if n not in known and not _is_long(n, state))
 
 
 def list_inherited(checks: Sequence[Check], state: StepState, *, last: bool = False) -> list[int]:
     """The checks that fail as they did before the work."""
-    known = _list_known(checks, state)
-    return [n for n in _list_suspects(checks, state, last=last) if n in known and is_inherited(known[n])]
+    suspects = _list_suspects(checks, state, last=last)
+    known = _list_known(checks, state) if suspects else {}
+    return [n for n in suspects if n in known and is_inherited(known[n])]
 
 
 def _list_known(checks: Sequence[Check], state: StepState) -> dict[int, Compared]:
@@ -88,12 +91,20 @@ def _list_known(checks: Sequence[Check], state: StepState) -> dict[int, Compared
 
 def look_up(number: int, check: Check, state: StepState, run: RunState) -> Colour | None:
     """What one check says about the tree without the work; None if nobody has looked."""
+    found = _list_told(state).get(number)
+    return found.colour if found is not None else _foretell(check, state, run)
+
+
+def _list_told(state: StepState) -> Mapping[int, Compared]:
+    """What checks have said about the tree without the work."""
     against = choose_base(state)
-    known = state.at_first if against is Against.BASE else state.compared.get(against, {})
-    found = known.get(number)
-    if found is not None:
-        return found.colour
-    return Colour.GREEN if against is Against.BASE and _has_passed(check, state.ready, run) else None
+    return state.at_first if against is Against.BASE else state.compared.get(against, {})
+
+
+def _foretell(check: Check, state: StepState, run: RunState) -> Colour | None:
+    """What a check that was not run there would say, if the run knows."""
+    known = choose_base(state) is Against.BASE and _has_passed(check, state.ready, run)
+    return Colour.GREEN if known else None
 
 
 def list_rejudged(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
@@ -127,6 +138,8 @@ def _list_suspects(checks: Sequence[Check], state: StepState, *, last: bool) -> 
     """
     shared = EVERYWHERE if last else SHARED
     failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
+    if not failing:
+        return []
     own = any(checks[n].source not in shared and not find_lander(checks[n]) for n in failing if n < len(checks))
     return [] if own or len(state.faults()) < len(failing) else failing
 

@@ -49,17 +49,20 @@ def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = 
     """What is still to be run before the work can be judged, or the verdict; `allowed` is a judge that was changed."""
     if state.conflicts:
         return Verdict.FAILED
-    pending = _pending_check(orders, state) or _find_doubtful(orders, state, run)
+    failing = state.failing()
+    untried = find_untried(orders, state)
+    pending = untried or (_find_repeatable(orders, state, run) if failing else None)
     if pending is not None:
         return pending
     if not orders.lands:
         return _judge_head(orders, state)
-    unknown = list_unknown(orders.checks, state, last=orders.last)
-    if unknown:
-        return Compare(against=Against.BASE, checks=unknown)
-    inherited = list_inherited(orders.checks, state, last=orders.last)
-    if len(inherited) + len(list_superseded(orders, state, run)) < len(state.failing()):
-        return Verdict.FAILED
+    if failing:
+        unknown = list_unknown(orders.checks, state, last=orders.last)
+        if unknown:
+            return Compare(against=Against.BASE, checks=unknown)
+        inherited = list_inherited(orders.checks, state, last=orders.last)
+        if len(inherited) + len(list_superseded(orders, state, run)) < len(failing):
+            return Verdict.FAILED
     rejudged = list_rejudged(orders.checks, state)
     if rejudged:
         return Compare(against=Against.BASE_JUDGE, checks=rejudged)
@@ -100,10 +103,10 @@ def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
     return Verdict.PASSED if all(n in known and is_inherited(known[n]) for n in shared) else Verdict.FAILED
 
 
-def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
-    """Checks not tried since the last attempt, then those that could not be run."""
-    untried = find_untried(orders, state)
-    return untried or (_repeat(orders, state) if state.hindered is not None else None)
+def _find_repeatable(orders: Orders, state: StepState, run: RunState) -> RunCheck | None:
+    """Where checks fail: the next that could not be run, or whose verdict is in doubt."""
+    hindered = _repeat(orders, state) if state.hindered is not None else None
+    return hindered or _find_doubtful(orders, state, run)
 
 
 def find_untried(orders: Orders, state: StepState) -> RunCheck | None:

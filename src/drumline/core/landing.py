@@ -5,6 +5,8 @@ The rule: work lands on the head of the run branch only with a verdict about the
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from drumline.core import gates
 from drumline.core.asking import ask
 from drumline.core.commands import (
@@ -59,12 +61,14 @@ MAESTRO = "maestro"
 """The format whose plans let a person decide about conflicts."""
 
 
-def land(orders: Orders, state: StepState, run: RunState, line: Line | None = None) -> Command | Verdict | None:
+def land(
+    orders: Orders, state: StepState, run: RunState, look: Callable[[], Line] | None = None
+) -> Command | Verdict | None:
     """The node `land`, for work that its checks let pass. None if it has landed.
 
     Where the head of the run branch has moved since the work's base, or others are about to move it, the work lines up
     and is judged on what the branch will be; a verdict says that it fails only together with what landed meanwhile.
-    `line` is the landing queue, where it is newer than what the run knows.
+    `look` finds the landing queue, where it is newer than what the run knows.
     """
     if state.phase is Phase.LANDED:
         return None
@@ -73,7 +77,7 @@ def land(orders: Orders, state: StepState, run: RunState, line: Line | None = No
         return Verdict.FAILED
     if refused is not None and refused.behind is None:
         return Release(reason=refused.reason) if refused.retry else Finish(state=StepEnd.BLOCKED, reason=refused.reason)
-    line = line or Line(queue=run.queue)
+    line = look() if look is not None else Line(queue=run.queue)
     found = judge_work(orders, state, run) if state.joined else Verdict.PASSED
     step = orders.step.id
     match choose_turn(line, _describe(step, state, found)):

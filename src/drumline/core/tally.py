@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from drumline.record import Record
 
@@ -28,6 +29,7 @@ class Tally(Record):
         return f"flaky: {self.changed} of {ran} changed the verdict on the same tree"
 
 
+@lru_cache(maxsize=1024)
 def digest_command(command: str) -> str:
     """What a check is known by from run to run."""
     return hashlib.blake2b(command.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -77,8 +77,10 @@ async def find_missing(workspaces: Workspaces, step: Step, state: StepState, cha
 
 def find_links_out(workspace: Path, changed: Mapping[str, str]) -> tuple[str, ...]:
     """Links of the work to files outside of its workspace: the checks saw the files, and only the links landed."""
+    links = [path for path, kind in changed.items() if kind != DELETED and (workspace / path).is_symlink()]
+    if not links:
+        return ()
     top = workspace.resolve()
-    links = [path for path, kind in changed.items() if kind != DELETED and (top / path).is_symlink()]
     leading = [path for path in links if (top / path).exists() and not (top / path).resolve().is_relative_to(top)]
     return tuple(spell_path(path) for path in leading[:MOST_IGNORED])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from drumline.core.flow.model import Json
@@ -17,7 +18,10 @@ _HINT = "drumline flow validate FILE"
 
 
 class SafeExpressions:
-    """The port's promise, kept by a table of what is legal and an evaluator that only reads."""
+    """The port's promise, kept by a table of what is legal and an evaluator that only reads.
+
+    The evaluator is made once, since that costs more than a condition; for one thread.
+    """
 
     def check(self, text: str) -> str:
         """What is wrong with the expression; empty if nothing."""
@@ -30,12 +34,13 @@ class SafeExpressions:
     def evaluate(self, text: str, values: Mapping[str, Json]) -> Json:
         """The expression's value, or InvalidInput."""
         # Late, because most commands never evaluate one.
-        from simpleeval import EvalWithCompoundTypes, InvalidExpression  # type: ignore[import-untyped]  # it ships no types
+        from simpleeval import InvalidExpression  # type: ignore[import-untyped]  # it ships no types
 
         try:
             tree = parse(text)
-            functions = {**_FUNCTIONS, "get": lambda *given: _get(values, *given)}
-            evaluator = EvalWithCompoundTypes(operators=_OPERATORS, functions=functions, names=overlay(values, WORDS))
+            evaluator = self._evaluator
+            evaluator.functions["get"] = lambda *given: _get(values, *given)
+            evaluator.names = overlay(values, WORDS)
             found: Json = evaluator.eval(text, previously_parsed=tree)
         except (Illegal, InvalidExpression) as error:
             raise InvalidInput(f"expression {text!r}: {error}", hint=_HINT) from error
@@ -46,6 +51,12 @@ class SafeExpressions:
         if callable(found):
             raise InvalidInput(f"expression {text!r} is a function, not a value", hint=_HINT)
         return found
+
+    @cached_property
+    def _evaluator(self) -> Any:
+        from simpleeval import EvalWithCompoundTypes
+
+        return EvalWithCompoundTypes(operators=_OPERATORS, functions={**_FUNCTIONS})
 
 
 def _get(values: Mapping[str, Json], *given: Json) -> Json:

@@ -311,7 +311,7 @@ class StepNodes:
         if self.state.landed is None and (refusal := await self._find_refusal()):
             return Outcome(output={"refused": refusal, "again": False})
         work = self.work
-        found = await self._follow(lambda: landing.land(work.orders, self.state, work.run, work.line.look()))
+        found = await self._follow(lambda: landing.land(work.orders, self.state, work.run, work.line.look))
         if isinstance(found, Verdict):
             again = verdicts.may_integrate(work.orders, self.state, work.run)
             return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})

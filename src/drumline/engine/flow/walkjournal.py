@@ -51,9 +51,15 @@ class WalkJournal:
 
     async def record(self, note: Note, settled: Sequence[int] = ()) -> None:
         """Append now, together with what was kept."""
-        async with self._writing:
+        try:
+            self._writing.acquire_nowait()
+        except anyio.WouldBlock:
+            await self._writing.acquire()
+        try:
             kept, self._kept = self._kept, Note()
             await self._append(kept.then(note), settled)
+        finally:
+            self._writing.release()
 
     async def _append(self, note: Note, settled: Sequence[int]) -> None:
         before = self.meter.total
