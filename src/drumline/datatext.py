@@ -12,14 +12,18 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import NamedTuple, NoReturn
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-import yaml
-
+from drumline.late import import_late
 from drumline.record import Record, field
 
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = import_late("yaml")
+
 MAX_DEPTH = 32
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _CONSTANTS: Mapping[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -224,7 +228,7 @@ def _read_string(piece: str) -> str:
 def yaml_events(part: str, base: int = 0, *, aliases: bool = False) -> Iterator[yaml.Event]:
     """The events of a part of a text that begins at `base`; Refused, with its place, where it is malformed."""
     try:
-        for event in yaml.parse(part, Loader=_LOADER):
+        for event in yaml.parse(part, Loader=_choose_loader()):
             if isinstance(event, yaml.AliasEvent) and not aliases:
                 message = f"the alias '*{event.anchor}' is not allowed here; write the value out"
                 raise Refused("yaml_alias", message, base + begin_of(event))
@@ -240,6 +244,13 @@ def yaml_events(part: str, base: int = 0, *, aliases: bool = False) -> Iterator[
     except yaml.YAMLError as error:
         offset = base + getattr(error, "position", 0)
         raise Refused("bad_yaml", "malformed YAML: a character that YAML does not allow", offset) from error
+
+
+@cache
+def _choose_loader() -> type:
+    """The parser in C, where there is one."""
+    found: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return found
 
 
 def begin_of(event: yaml.Event) -> int:
@@ -298,3 +309,9 @@ def reads_plain(value: str, *, times: bool = False) -> bool:
     found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
     tags = (_TEXT, _TIME) if times else (_TEXT,)
     return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag in tags
+
+
+def write_quoted(value: str) -> str:
+    """A text as YAML on one line, in quotes."""
+    written: str = yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31)
+    return written.strip()

@@ -10,9 +10,7 @@ from typing import cast
 
 
 class _Late:
-    """Stands for a pattern until something is asked of it."""
-
-    __slots__ = ("_compiled", "_flags", "_text")
+    """Stands for a pattern until something is asked of it; what was asked of it once is found at once."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._text, self._flags = text, flags
@@ -21,7 +19,9 @@ class _Late:
     def __getattr__(self, name: str) -> object:
         if self._compiled is None:
             self._compiled = re.compile(self._text, self._flags)
-        return getattr(self._compiled, name)
+        found = getattr(self._compiled, name)
+        setattr(self, name, found)
+        return found
 
 
 def compile_late(text: str, flags: int = 0) -> re.Pattern[str]:

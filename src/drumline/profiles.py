@@ -12,6 +12,7 @@ from difflib import get_close_matches
 
 from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
+from drumline.patterns import compile_late
 from drumline.record import Record, field
 
 PLACE = ".drumline/config.toml"
@@ -97,10 +98,10 @@ class TableKey(Record):
     help: str
 
 
-COMMAND_NAME = re.compile(r"[\w.-]+")
+COMMAND_NAME = compile_late(r"[\w.-]+")
 # A star alone would grant everything.
-VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*\*?", re.ASCII)
-FOLDER = re.compile(r"[/~$][^\n]*")
+VARIABLE_NAME = compile_late(r"[A-Za-z_]\w*\*?", re.ASCII)
+FOLDER = compile_late(r"[/~$][^\n]*")
 _TEXT = "a text that is not empty"
 _MODEL = "a model such as provider:model or scripted:FILE"
 

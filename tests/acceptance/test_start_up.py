@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.acceptance.cli_user import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
@@ -58,6 +59,21 @@ def test_a_plan_is_run_and_looked_at_by_commands_as_a_shell_starts_them(user: Us
     assert ran.lines[-1]["state"] == "done"
     assert [found.code for found in cold] == [0] * len(LOOKS)
     assert [found.out for found in cold] == [found.out for found in warm]
+
+
+def test_looking_at_a_run_that_waits_between_two_steps_imports_no_library_that_reads_or_drives(tmp_path: Path) -> None:
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, step_text("step-1", manual="look"), step_text("step-2", ["step-1"]))
+        ran = user.drumline("run", PLAN, "--agent", SCRIPTED)
+
+        told = [user.drumline_cold(command, env={"PYTHONPROFILEIMPORTTIME": "1"}) for command in ("status", "why")]
+
+    assert ran.code == 2
+    for found in told:
+        imported = {line.rpartition("|")[2].strip() for line in found.err.splitlines()}
+        assert found.code == 0
+        assert "drumline.planfiles.rootfile" in imported
+        assert {name.partition(".")[0] for name in imported} & {"markdown_it", "yaml", "anyio", "asyncio"} == set()
 
 
 @pytest.mark.parametrize(("moment", "code"), [("importing", -signal.SIGINT), ("over", 0)])

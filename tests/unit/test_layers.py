@@ -15,7 +15,7 @@ ROOT = Path(drumline.__file__).parent
 
 # Lowest first. `demo` stands above the faces because it shows them.
 LAYERS = (
-    {"errors", "patterns", "record"},
+    {"errors", "late", "patterns", "record"},
     {"core", "extras"},
     {"configfiles", "datatext", "garbage", "walltimes"},
     {"protection", "settingvalues"},

@@ -10,29 +10,30 @@ import sys
 from collections.abc import Iterator
 
 from drumline.core.proselines import read_lines
+from drumline.patterns import compile_late
 
-_CODE = re.compile(r"`([^`\n]{3,120})`")
-_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
-_TELLING = re.compile(r"_[a-z0-9]|[a-z0-9][A-Z]")
-_PATH = re.compile(r"(?:\./)?((?:[\w@.+-]+/)+[\w@+-][\w@.+-]*\.\w{1,8})(?::\d+(?:-\d+)?)?")
+_CODE = compile_late(r"`([^`\n]{3,120})`")
+_SYMBOL = compile_late(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_TELLING = compile_late(r"_[a-z0-9]|[a-z0-9][A-Z]")
+_PATH = compile_late(r"(?:\./)?((?:[\w@.+-]+/)+[\w@+-][\w@.+-]*\.\w{1,8})(?::\d+(?:-\d+)?)?")
 _CREATES = r"creates?|created|new|adds?|added|writes?|introduces?|introduced|defines?|implements?|generates?"
 _CHANGES = (
     "modify|modifies|updates?|edits?|changes?|fix(?:es)?|removes?|deletes?|renames?|moves?|refactors?|replaces?"
     "|rewrites?|existing"
 )
 _USES = "extends?|migrates?|reuses?|calls?|calling|uses?|using|via|imports?|inherits?|wraps?|invokes?"
-_VERB = re.compile(rf"\b(?:(?P<creates>{_CREATES})|(?P<changes>{_CHANGES})|{_USES})\b", re.IGNORECASE)
-_TARGET = re.compile(r"\b(?:to|into|with|as|by|from|for)\b", re.IGNORECASE)
+_VERB = compile_late(rf"\b(?:(?P<creates>{_CREATES})|(?P<changes>{_CHANGES})|{_USES})\b", re.IGNORECASE)
+_TARGET = compile_late(r"\b(?:to|into|with|as|by|from|for)\b", re.IGNORECASE)
 """What stands before the new thing: rename A to B, replace A with B."""
 _REACH = 80
 """How many letters before a name a verb may stand that is about it."""
-_SPAN = re.compile(r"`[^`]*`")
+_SPAN = compile_late(r"`[^`]*`")
 OUTSIDE = frozenset(
     {"out of scope", "what we re not doing", "what is not done", "what we are not doing", "non-goals", "not in scope"}
 )
 """Headings of what a step rules out."""
-_WORD = re.compile(r"`([^`\s]+)`")
-_ENTRY = re.compile(r"[\w@.+*?\[\]-]+(?:/[\w@.+*?\[\]-]*)+|[\w@+*-][\w@.+*-]*\.[A-Za-z*]\w{0,9}")
+_WORD = compile_late(r"`([^`\s]+)`")
+_ENTRY = compile_late(r"[\w@.+*?\[\]-]+(?:/[\w@.+*?\[\]-]*)+|[\w@+*-][\w@.+*-]*\.[A-Za-z*]\w{0,9}")
 
 
 def is_created(name: str, text: str) -> bool:

@@ -41,9 +41,9 @@ PRIVATE = "-----BEGIN "
 def _compile_shapes() -> dict[str, re.Pattern[str]]:
     """A pattern for each beginning. It has that first, for which Python looks many times faster than for a `\\b`."""
     begun = {mark: f"{re.escape(mark)}(?<=\\b{re.escape(mark)})" for mark in TAILS}
-    shapes = {mark: re.compile(begun[mark] + tail, re.ASCII) for mark, tail in TAILS.items()}
+    shapes = {mark: compile_late(begun[mark] + tail, re.ASCII) for mark, tail in TAILS.items()}
     key = r"[A-Z ]{0,40}PRIVATE KEY-----"
-    return {**shapes, PRIVATE: re.compile(rf"{PRIVATE}{key}[\s\S]*?(?:-----END {key}|\Z)")}
+    return {**shapes, PRIVATE: compile_late(rf"{PRIVATE}{key}[\s\S]*?(?:-----END {key}|\Z)")}
 
 
 SHAPES = _compile_shapes()

@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from drumline.core.ids import StepId
 from drumline.core.plan import Problem, Step
 from drumline.core.validation import legal_id
+from drumline.datatext import write_quoted
 from drumline.errors import InvalidInput
 from drumline.planfiles.frontmatter import Entry, Frontmatter, read_frontmatter
 from drumline.planfiles.source import NEWLINE
@@ -84,7 +83,7 @@ def yaml_text(value: str) -> str:
     """The value as YAML on one line, quoted unless it is a plain word."""
     if _PLAIN.fullmatch(value) and not _is_number(value):
         return value
-    return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31).strip()
+    return write_quoted(value)
 
 
 def yaml_list(values: tuple[str, ...]) -> str:

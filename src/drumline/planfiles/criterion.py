@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from drumline.patterns import compile_late
 from drumline.planfiles.spans import Piece, split_spans
 from drumline.record import Record
 
@@ -65,24 +66,24 @@ def find_told(text: str, is_program: IsProgram = find_program) -> str:
     return next((command for command in found if command), "")
 
 
-_VERB = re.compile(
+_VERB = compile_late(
     r"(?:^|[\s(*_])(?:re-?)?(?:run(?:s|ning)?|execut(?:e|es|ing)|invok(?:e|es|ing))(?: the command)?[:*_]*\s*$",
     re.IGNORECASE,
 )
-_RUN = re.compile(
+_RUN = compile_late(
     r"[\s*_)]*(?:command\s+)?(?:is|are|must be|should be|gets?)?\s*"
     r"(?:run|ran|executed|invoked|called|pass(?:es|ed)?|succeeds?|exits? (?:with )?(?:code |status )?0)\b",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(
+_ABOUT = compile_late(
     r"\b(?:runs?|running|execut(?:e|es|ing)|verify|validate|ensure|confirm|check|returns?|passes)\b", re.IGNORECASE
 )
-_FAILS = re.compile(
+_FAILS = compile_late(
     r"(?<!no )(?<!without )(?<!not )(?<!never )\b(?:fail(?:s|ed|ure)?|errors?|refuses?|rejects?|aborts?|non-?zero"
     r"|(?:exits?|code|status)(?: (?:with|code|status))* [1-9])\b",
     re.IGNORECASE,
 )
-_PLACE = re.compile(r"\b(?:from|in|inside|under|within)(?: the)?\s*$", re.IGNORECASE)
+_PLACE = compile_late(r"\b(?:from|in|inside|under|within)(?: the)?\s*$", re.IGNORECASE)
 
 
 def _blank_spans(text: str) -> str:
@@ -122,37 +123,37 @@ def _find_fault(command: str, around: tuple[str, str], is_program: IsProgram) ->
 
 # --- several words ----------------------------------------------------------------------------------------------
 
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
-_PLACEHOLDER = re.compile(r"(?<![<\w])<[A-Za-z][\w -]*>(?!\()|…|(?:^|\s)\.\.\.(?:\s|$)")
+_QUOTED = compile_late(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_PLACEHOLDER = compile_late(r"(?<![<\w])<[A-Za-z][\w -]*>(?!\()|…|(?:^|\s)\.\.\.(?:\s|$)")
 _NOT_COMMANDS = (
-    (re.compile(r"^(?:SELECT|INSERT|UPDATE|DELETE|EXPLAIN|CREATE|ALTER|DROP|PRAGMA)\s"), "a query"),
-    (re.compile(r"^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:/|https?:)"), "a request"),
-    (re.compile(r"^\S+\s+(?:={1,3}|!==?|[<>]=|=>|->|:=|\+=|IS)\s"), "an expression"),
-    (re.compile(r"^[\w.=\"']+[:,](?:\s|$)"), "a list of values"),
-    (re.compile(r"^\{(?![^;]*;)"), "a value"),
-    (re.compile(r"^[\w.]+\((?!\)\s*\{)"), "a call of a function"),
-    (re.compile(r"^(?:const|let|var|def|class|return|interface|func|fn|async|await)\s"), "a line of code"),
-    (re.compile(r"^(?:from\s+\S+\s+import\s|import\s+(?:[{*]|\w+\s+from\s))"), "a line of code"),
-    (re.compile(r"^[\\<@#%&*=>|)\]},:;+?-]"), "not written as a command"),
+    (compile_late(r"^(?:SELECT|INSERT|UPDATE|DELETE|EXPLAIN|CREATE|ALTER|DROP|PRAGMA)\s"), "a query"),
+    (compile_late(r"^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:/|https?:)"), "a request"),
+    (compile_late(r"^\S+\s+(?:={1,3}|!==?|[<>]=|=>|->|:=|\+=|IS)\s"), "an expression"),
+    (compile_late(r"^[\w.=\"']+[:,](?:\s|$)"), "a list of values"),
+    (compile_late(r"^\{(?![^;]*;)"), "a value"),
+    (compile_late(r"^[\w.]+\((?!\)\s*\{)"), "a call of a function"),
+    (compile_late(r"^(?:const|let|var|def|class|return|interface|func|fn|async|await)\s"), "a line of code"),
+    (compile_late(r"^(?:from\s+\S+\s+import\s|import\s+(?:[{*]|\w+\s+from\s))"), "a line of code"),
+    (compile_late(r"^[\\<@#%&*=>|)\]},:;+?-]"), "not written as a command"),
     (
-        re.compile(r"^(?:(?:ba|da|k|z)?sh|node|ruby|perl|python[\d.]*)(?:\s+-[A-Za-z]+)+(?<![-\s][cemV])$"),
+        compile_late(r"^(?:(?:ba|da|k|z)?sh|node|ruby|perl|python[\d.]*)(?:\s+-[A-Za-z]+)+(?<![-\s][cemV])$"),
         "an interpreter without a file",
     ),
-    (re.compile(r"^[A-Z][A-Za-z]*(?:\s+(?:&|[A-Za-z]+))+[.!]?$"), "a sentence"),
+    (compile_late(r"^[A-Z][A-Za-z]*(?:\s+(?:&|[A-Za-z]+))+[.!]?$"), "a sentence"),
     (
-        re.compile(r"^(?:the|a|an|all|no|each|every|it|is|should|must|when|that|verify|ensure|confirm)\s", re.I),
+        compile_late(r"^(?:the|a|an|all|no|each|every|it|is|should|must|when|that|verify|ensure|confirm)\s", re.I),
         "a sentence",
     ),
 )
 
 # --- one word ---------------------------------------------------------------------------------------------------
 
-_PASSES = re.compile(
+_PASSES = compile_late(
     r"^(?:still\s+|is\s+)?(?:pass(?:es|ed)?|succeeds?|succeeded|success|green|clean|ok|works|runs|exits?|completes|finishes|builds)\b",
     re.IGNORECASE,
 )
 _MARKUP = " \t\n*_.;,!()[]—–-✓✅"
-_PROGRAM = re.compile(r"[a-z][a-z0-9_+-]*")
+_PROGRAM = compile_late(r"[a-z][a-z0-9_+-]*")
 _TOOL_FOLDERS = frozenset({"bin", "script", "scripts", "tools", "ci", "hack"})
 
 

@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Step
 from drumline.errors import InvalidInput
+from drumline.patterns import compile_late
 from drumline.planfiles.correction import native_file
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
-from drumline.planfiles.linear import LinearFiles
 from drumline.planfiles.notes import NOTES, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.preamble import read_preamble
@@ -26,8 +27,11 @@ from drumline.planfiles.rootmarks import show_marks
 from drumline.planfiles.stepfile import NATIVE, Form, StepFile, parse_step
 from drumline.ports.planfiles import Correction
 
+if TYPE_CHECKING:
+    from drumline.planfiles.linear import LinearFiles
+
 ROOT = "root.md"
-_NUMBERED = re.compile(r"step-([0-9]+)(.*)", re.DOTALL)
+_NUMBERED = compile_late(r"step-([0-9]+)(.*)", re.DOTALL)
 
 
 class DagLayout:
@@ -142,11 +146,17 @@ class DagFormat:
 
     def recognise(self, place: Path) -> bool:
         """Whether it is a plan of this format in either variant."""
-        return DagFiles.recognise(place) or LinearFiles.recognise(place)
+        if DagFiles.recognise(place):
+            return True
+        from drumline.planfiles.linear import LinearFiles  # a directory does without its readers
+
+        return LinearFiles.recognise(place)
 
     def __call__(self, place: Path, *, repo: Path, locks: Path | None = None) -> DagFiles | LinearFiles:
         """Open the plan; a file other than the root is taken for the linear variant."""
         if place.is_file() and place.name != ROOT:
+            from drumline.planfiles.linear import LinearFiles
+
             return LinearFiles(place, repo=repo, locks=locks)
         return DagFiles(place, repo=repo, locks=locks)
 

@@ -6,9 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-import yaml
-
-from drumline.datatext import Kind, Node, plain, reads_plain
+from drumline.datatext import Kind, Node, plain, reads_plain, write_quoted
 from drumline.planfiles.source import NEWLINE
 
 Span = tuple[int, int, str]
@@ -146,7 +144,7 @@ def write_scalar(value: str | int | float | bool | None, quote: str = "") -> str
         return value
     if value.isprintable():
         return json.dumps(value, ensure_ascii=False)
-    return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31).strip()
+    return write_quoted(value)
 
 
 def _one_line(value: Value, quote: str) -> str:

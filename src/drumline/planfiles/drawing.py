@@ -10,17 +10,20 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from drumline.core.plan import Step
+from drumline.patterns import compile_late
 from drumline.planfiles.correction import corrects
 from drumline.record import Record
 
-_ARROW = re.compile(r"(?:<?--+[->ox]|<?==+[=>]|<?-\.+->?|~~~)(?:\|[^|]*\|)?")
-_LABELLED = re.compile(r"(--|==|-\.)\s+[^-=.>|][^->=]*?\s*(--+>|==+>|\.+->)")
-_NODE = re.compile(r"\s*([A-Za-z0-9_]+(?:[-.][A-Za-z0-9_]+)*)\s*(.*)", re.DOTALL)
-_STEP = re.compile(r"step[-_]?\d+\w*", re.IGNORECASE)
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_ARROW = compile_late(r"(?:<?--+[->ox]|<?==+[=>]|<?-\.+->?|~~~)(?:\|[^|]*\|)?")
+_LABELLED = compile_late(r"(--|==|-\.)\s+[^-=.>|][^->=]*?\s*(--+>|==+>|\.+->)")
+_NODE = compile_late(r"\s*([A-Za-z0-9_]+(?:[-.][A-Za-z0-9_]+)*)\s*(.*)", re.DOTALL)
+_STEP = compile_late(r"step[-_]?\d+\w*", re.IGNORECASE)
 _HEADS = ("graph", "flowchart")
 _OTHER = ("%%", "subgraph", "end", "direction", "classDef", "class ", "style ", "linkStyle", "click ")
 # Beyond these a drawing is not compared: it would cost more than its length.

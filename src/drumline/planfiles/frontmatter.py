@@ -8,14 +8,19 @@ is, with a warning (`Mask`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-
-import yaml
+from typing import TYPE_CHECKING
 
 from drumline.core.plan import Problem
 from drumline.datatext import Refused, begin_of, end_of, yaml_events
+from drumline.late import import_late
 from drumline.planfiles.mask import MOST_MASKED, Mask
 from drumline.planfiles.source import BOM, line_at, line_starts
 from drumline.record import Record
+
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = import_late("yaml")
 
 MAX_CHARS = 64 * 1024
 MAX_DEPTH = 16

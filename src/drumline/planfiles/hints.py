@@ -9,11 +9,12 @@ import re
 
 from drumline.core.proselines import read_lines
 from drumline.core.validation import normal_path
+from drumline.patterns import compile_late
 from drumline.planfiles.spans import code_spans
 
-_LINE = re.compile(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?\*\*Files?(?::\*\*|\*\*\s*:)(?P<rest>.*)", re.IGNORECASE)
-_PATH = re.compile(r"[\w@.+*?\[\]{}-]+(?:/[\w@.+*?\[\]{}-]*)*")
-_LINES = re.compile(r":\d+(?:-\d+)?$")
+_LINE = compile_late(r"\s*(?:[-*+]\s+|\d+[.)]\s+)?\*\*Files?(?::\*\*|\*\*\s*:)(?P<rest>.*)", re.IGNORECASE)
+_PATH = compile_late(r"[\w@.+*?\[\]{}-]+(?:/[\w@.+*?\[\]{}-]*)*")
+_LINES = compile_late(r":\d+(?:-\d+)?$")
 
 
 def read_hints(text: str) -> tuple[str, ...]:

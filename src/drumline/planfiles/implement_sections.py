@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from drumline.core.plan import Problem
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
@@ -16,6 +15,9 @@ from drumline.planfiles.implement_vocabulary import StepHeading, almost_heading,
 from drumline.planfiles.markdown import parse_blocks
 from drumline.planfiles.source import BOM, line_starts
 from drumline.record import Record
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 STEP_LEVELS = (2, 3)
 _BOXES = ("[ ] ", "[x] ", "[X] ")

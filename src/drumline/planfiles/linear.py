@@ -16,6 +16,7 @@ from pathlib import Path
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Status, Step
 from drumline.errors import InvalidInput
+from drumline.patterns import compile_late
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.correction import code_span, escape_heading, newline_of, quote
 from drumline.planfiles.document import Parsed, Span
@@ -39,10 +40,10 @@ from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record, replace
 
-_HEADING = re.compile(
+_HEADING = compile_late(
     r"[*_]*phase\s+([0-9]+(?:h[0-9]*)?|R[0-9]+[a-z]?)\s*(?::|-|–|—)\s*(.*)", re.IGNORECASE | re.DOTALL
 )
-_CRITERIA = re.compile(r"criteri|acceptance|definition of done|verif|checkpoint|\bqa\b")
+_CRITERIA = compile_late(r"criteri|acceptance|definition of done|verif|checkpoint|\bqa\b")
 _SUFFIXES = (".md", ".markdown")
 
 

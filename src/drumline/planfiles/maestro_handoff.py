@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from drumline.planfiles.maestro_markdown import blocks
 from drumline.planfiles.maestro_vocabulary import split_label
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 FIELDS = ("key_interfaces_introduced", "patterns_established", "integration_points", "assumptions", "warnings")
 _ABSENT = frozenset({"", "none", "n/a", "not applicable"})

@@ -10,10 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING, NamedTuple
 
 from drumline.core.plan import Check, Problem
 from drumline.core.roles import find_role
@@ -33,6 +30,10 @@ from drumline.planfiles.maestro_vocabulary import (
 from drumline.planfiles.source import NEWLINE, digest, line_starts
 from drumline.planfiles.spans import code_spans
 from drumline.record import Record, replace
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _BOX = re.compile(r"\[[ xX]\]\s+")
 _WORD = re.compile(r"[^\s,;:(]+")
@@ -101,6 +102,8 @@ def read_drafts(
 @cache
 def blocks() -> MarkdownIt:
     """The parser of blocks only: inline text is looked at where it matters."""
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark").disable(["inline", "text_join"])
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.source import line_starts
 from drumline.record import Record
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _BOX = frozenset({"[ ]", "[x]", "[X]"})
 
@@ -181,5 +183,7 @@ def find_title(tokens: Sequence[Token]) -> str:
 
 @cache
 def _blocks() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     # Inline text is parsed for criteria only: it is most of the cost and of no use elsewhere.
     return MarkdownIt("commonmark").disable(["inline", "text_join"])

@@ -5,21 +5,23 @@ What stands in a code block, a quotation or an HTML comment is text: no heading,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
-
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from drumline.core.plan import Problem
+from drumline.patterns import compile_late
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import parse_blocks
 from drumline.planfiles.source import BOM, line_starts
 from drumline.record import Record, field
 
-_BOX = re.compile(r"\[([^\w\]\[]|[xX])\](\\?\*)?(?:\s+|$)")
-_ALMOST = re.compile(r"\[(?:\s*|\s+[xX]\s*|[xX]\s+|[a-z])\](?![(\[:])")
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+_BOX = compile_late(r"\[([^\w\]\[]|[xX])\](\\?\*)?(?:\s+|$)")
+_ALMOST = compile_late(r"\[(?:\s*|\s+[xX]\s*|[xX]\s+|[a-z])\](?![(\[:])")
 _ITEM_OPENS = "list_item_open"
 _HEADING_OPENS = "heading_open"
 

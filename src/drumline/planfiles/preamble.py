@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
+from drumline.patterns import compile_late
 from drumline.planfiles.outline import Heading, Outline, read_outline
 from drumline.planfiles.source import NEWLINE
 from drumline.record import Record
@@ -16,19 +17,19 @@ from drumline.record import Record
 BUDGET = 6_000
 """Characters of a plan's own words in a prompt: about 1,500 tokens."""
 
-_LISTS = re.compile(
+_LISTS = compile_late(
     r"(?:implementation |execution )?(?:steps|step list|phases|tasks|task list|waves|chunks)(?: .*)?"
     r"|(?:step |task |phase )?(?:status|progress|dependenc(?:y|ies)(?: .*)?|dag|graph|index|schedule)"
     r"|table of contents|contents|changelog|history|references",
     re.IGNORECASE,
 )
-_FIRST = re.compile(
+_FIRST = compile_late(
     r"\b(?:overview|summary|goals?|objectives?|purpose|why|approach|architecture|decisions?|constraints?"
     r"|out of scope|non-?goals|not doing|not done|won'?t do|scope|principles|conventions)\b",
     re.IGNORECASE,
 )
-_BLANK = re.compile(r"(?:\r?\n[ \t]*){2,}")
-_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_BLANK = compile_late(r"(?:\r?\n[ \t]*){2,}")
+_FENCE = compile_late(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
 class _Part(Record):

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from drumline.core.ids import StepId
 from drumline.core.kinds import FIELDS, PLAN, name_kinds
@@ -22,6 +20,10 @@ from drumline.planfiles.source import BOM, line_starts
 from drumline.planfiles.stepfile import REQUIRED, STATUSES, list_final, list_not_run, not_run
 from drumline.ports.planfiles import Correction
 from drumline.record import Record, field
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 AUTONOMY = ("autopilot", "critical", "verbose")
 MOST_ASKED = AUTONOMY[-1]
@@ -253,4 +255,6 @@ def _warning(code: str, message: str, path: str, line: int) -> Problem:
 
 @cache
 def _blocks() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])

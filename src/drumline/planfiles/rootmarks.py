@@ -5,11 +5,11 @@ The rule: only words that are known are replaced, by words of the same kind; wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from drumline.core.plan import Marks, Problem, Status, Step
+from drumline.patterns import compile_late
 from drumline.planfiles.frontmatter import Entry, Frontmatter, read_frontmatter
 from drumline.planfiles.rootfile import RootFile, Table, read_root
 from drumline.planfiles.source import line_starts
@@ -23,7 +23,7 @@ _NOT_BEGUN = frozenset({"draft", "ready", "pending", "planned", "todo", "not-sta
 _BEGUN = frozenset({"in-progress", "in_progress", "active"})
 _OVER = frozenset({"completed", "complete", "done"})
 _AUTHOR = "drumline"
-_CELL = re.compile(r"(?:\\.|[^|\\])*")
+_CELL = compile_late(r"(?:\\.|[^|\\])*")
 
 
 def show_marks(text: str, step: Step, marks: Marks, *, finished: Callable[[], bool], now: datetime | None) -> str:

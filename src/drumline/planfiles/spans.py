@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 
 class Piece(NamedTuple):
@@ -40,5 +41,7 @@ def split_spans(text: str) -> tuple[Piece, ...]:
 
 @cache
 def _inlines() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     # The rules that bind as tightly as code spans; without the rest, hostile text costs no more than its length.
     return MarkdownIt("zero", {"html": True}).enable(["backticks", "escape", "autolink", "html_inline"])

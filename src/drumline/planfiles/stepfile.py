@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-
-import yaml
+from typing import TYPE_CHECKING
 
 from drumline.core.ids import StepId
 from drumline.core.kinds import FIELDS, FINALLY, name_kinds
@@ -16,17 +15,24 @@ from drumline.core.plan import NO_ESTIMATE, Check, Marks, Problem, Severity, Sta
 from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
+from drumline.late import import_late
+from drumline.patterns import compile_late
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.hints import read_hints
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, Item, read_body
 from drumline.planfiles.source import digest
 from drumline.record import Record, replace
 
+if TYPE_CHECKING:
+    import yaml
+else:
+    yaml = import_late("yaml")
+
 REQUIRED = tuple(level.value for level in Require)
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
-_NO_ITEM = re.compile(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
-_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[smhd])")
+_NO_ITEM = compile_late(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
+_DURATION = compile_late(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[smhd])")
 _HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 8.0}
 """A day is one of work."""
 STATUSES: Mapping[str, Status] = {

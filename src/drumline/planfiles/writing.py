@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import yaml
-
 from drumline.core.plan import Check, Marks, Problem, Step
-from drumline.datatext import reads_plain
+from drumline.datatext import reads_plain, write_quoted
 from drumline.errors import InvalidInput
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import Body
@@ -91,7 +89,7 @@ def _scalar(value: str) -> str:
     """The value as YAML on one line, quoted only if it would otherwise be read as something else."""
     if value == value.strip() and value.isprintable() and reads_plain(value, times=True):
         return value
-    return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31).strip()
+    return write_quoted(value)
 
 
 def _box_spans(text: str, front: Frontmatter, body: Body, *, step: Step, ticked: Sequence[int]) -> Iterator[Span]:

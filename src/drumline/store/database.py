@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -210,6 +209,8 @@ def _create(path: Path) -> None:
     if Path(f"{path}-wal").exists():
         # SQLite would replay the log of the lost file into the new one.
         raise report_damage(path, "its log '-wal' is there but the file itself is gone")
+    import tempfile  # who only reads does without it
+
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
         fresh = Path(folder) / path.name

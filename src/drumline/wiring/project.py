@@ -34,7 +34,6 @@ from drumline.processes.roster import FileRoster
 from drumline.profiles import PLACE, read_profiles
 from drumline.record import asdict, replace
 from drumline.settings import Settings, list_given, resolve
-from drumline.store.lessonfiles import FileLessons
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
 from drumline.views.transcript import Happened
@@ -46,6 +45,7 @@ STEP_FLOW = "step"
 
 if TYPE_CHECKING:
     from drumline.app.leftovers import Cleanup
+    from drumline.store.lessonfiles import FileLessons
     from drumline.workspace.workspaces import GitWorkspaces
 
 
@@ -77,6 +77,8 @@ class Project:
     @property
     def lessons(self) -> FileLessons:
         """What was learned in this repository."""
+        from drumline.store.lessonfiles import FileLessons
+
         return FileLessons(folder=self.state_dir / "learning", top=self.repository.top)
 
     def open_trust(

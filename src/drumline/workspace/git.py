@@ -17,12 +17,16 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import anyio
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from drumline.errors import GitError, GitKilled, GitStuck, InvalidInput
+from drumline.late import import_late
 from drumline.record import Record, field, replace
+
+if TYPE_CHECKING:
+    import anyio
+else:
+    anyio = import_late("anyio")
 
 log = logging.getLogger(__name__)
 NEEDED = (2, 38)
