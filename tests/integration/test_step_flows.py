@@ -14,14 +14,16 @@ from tests.integration.test_crash_enumeration import assert_as_if_nothing_happen
 from drumline.core.events import AttemptStarted, StepFinished, StepLanded
 from drumline.core.flow.events import FlowStarted
 from drumline.core.ids import DriverId, StepId, Stream, Token
+from drumline.core.life import WALKING
 from drumline.core.plan import Plan, Problem
 from drumline.core.state import RunState
 from drumline.engine.loading import load_run
 from drumline.engine.upkeep import Upkeep
 from drumline.ports.agents import Outcome
-from drumline.ports.journal import Message
+from drumline.ports.journal import Addition, Message
 from drumline.ports.processes import Ended, Job
 from drumline.record import replace
+from drumline.testing.store import MemoryStore
 
 DIAMOND = (step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c"))
 A = StepId("a")
@@ -125,6 +127,28 @@ def test_a_walk_ends_the_same_at_every_append(tmp_path: Path, autonomy: str, whe
     for nth in range(1, (ASKING if autonomy == "verbose" else APPENDS) + 1):
         die_once(tmp_path / str(nth), nth, when, autonomy=autonomy)
         die_once(tmp_path / f"{nth}-parallel", nth, when, autonomy=autonomy, mode="parallel")
+
+
+async def forget_walks(store: MemoryStore) -> MemoryStore:
+    """What a version without flows of steps would have recorded."""
+    kept = MemoryStore()
+    for entry in store.tail(RUN):
+        if type(entry.event) not in WALKING:
+            await kept.append({entry.stream: Addition(events=[entry.event])})
+    return kept
+
+
+def test_a_step_that_was_begun_before_steps_walked_flows_is_walked_from_the_start(tmp_path: Path) -> None:
+    harness = build(tmp_path, "", plan=small_plan(step("a")), autonomy="verbose")
+    parked = harness.drive_through()
+    harness.store = anyio.run(forget_walks, harness.store)
+
+    run = answer_all(harness, "approve")
+
+    assert list(parked.open_gates) != []
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert run.finished[A].attempts == 2
 
 
 def test_without_recovery_a_killed_walk_does_not_come_back(tmp_path: Path) -> None:

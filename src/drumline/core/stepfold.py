@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any
 
 from drumline.core import events as ev
 from drumline.core.attempts import Ending
 from drumline.core.checkfailure import CheckFailure, is_work
 from drumline.core.findings import Found
+from drumline.core.flow.events import FlowStarted
 from drumline.core.foul import tell_foul
 from drumline.core.ids import NO_DRIVER
 from drumline.core.leftovers import tell_check, tell_flaky
@@ -42,6 +44,21 @@ def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
         _APPLY[kind](state, event, before)
         state.version += 1
     return state
+
+
+def begins_walk(event: ev.Event) -> bool:
+    """Whether a walk of its own follows the event."""
+    return isinstance(event, ev.StepRestarted) or (isinstance(event, ev.StepRechecked) and event.anew)
+
+
+def list_walked(events: Sequence[ev.Event]) -> list[ev.Event]:
+    """What a step's stream tells of its latest walk, from the start of the flow.
+
+    Attempts before that are of a time when steps walked no flow.
+    """
+    begun = max((n for n, event in enumerate(events) if begins_walk(event)), default=-1)
+    since = dropwhile(lambda event: not isinstance(event, FlowStarted), events[begun + 1 :])
+    return [event for event in since if type(event) in _WALKED]
 
 
 def _claimed(state: StepState, event: ev.StepClaimed, _: Phase) -> None:
@@ -335,6 +352,7 @@ def _nothing(state: StepState, event: ev.Event, _: Phase) -> None:
 
 
 _NUMBERED = (ev.AttemptStarted, ev.AttemptEnded)
+_WALKED = WALKING | {*ev.ATTEMPTS}
 _ENDS = frozenset({ev.WorkspaceReady, ev.AttemptEnded, ev.CheckEnded, ev.LandingRefused, ev.StepLanded})
 """Work that came to its end, whatever it came to: nothing was killed in it."""
 

@@ -24,9 +24,9 @@ from drumline.core.flow.model import ApprovalNode, EndNode, LandNode, Node
 from drumline.core.flow.questions import list_waiting
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
-from drumline.core.life import WALKING, Phase
+from drumline.core.life import Phase
 from drumline.core.rounds import begin_round, explain_rejection, find_rejection
-from drumline.core.stepfold import fold_step
+from drumline.core.stepfold import begins_walk, fold_step, list_walked
 from drumline.core.steprules import KILLED, explain_kills, recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
@@ -118,10 +118,9 @@ class StepFlowWalk(FlowWalk):
         return is_steps_own(node)
 
     def _fold(self, events: Sequence[ev.Event]) -> None:
-        """The whole stream says how far the work is; only the present round is walked."""
+        """The whole stream says how far the work is; only the present walk is gone on with."""
         self._nodes.stand_on(fold_step(StepState(), events))
-        begun = max((n for n, event in enumerate(events) if _begins(event)), default=-1)
-        walked = [event for event in events[begun + 1 :] if type(event) in (*WALKING, *ev.ATTEMPTS)]
+        walked = list_walked(events)
         self._halted = bool(walked) and isinstance(walked[-1], NodeBlocked)
         FlowWalk._fold(self, walked)
 
@@ -136,7 +135,7 @@ class StepFlowWalk(FlowWalk):
         begun = [claimed, *self._begin_round()]
         fold_step(self.state, begun)
         self._journal.keep(Note(step=begun))
-        if _begins(begun[-1]):  # the walk of the round before is over
+        if begins_walk(begun[-1]):  # the walk of the round before is over
             await self._record([], [])
             self._load()
         if self._was_done_by_hand():
@@ -371,11 +370,6 @@ class StepFlowWalk(FlowWalk):
     def _count_left(self) -> float | None:
         own = [*self.state.spent.values(), {spending.COST: self._stack.count_cost()}]
         return spending.count_left(self.run, self.step, own)
-
-
-def _begins(event: ev.Event) -> bool:
-    """Whether a walk of its own follows the event."""
-    return isinstance(event, ev.StepRestarted) or (isinstance(event, ev.StepRechecked) and event.anew)
 
 
 def _approves(question: Question) -> bool:
