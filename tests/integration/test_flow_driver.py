@@ -123,6 +123,53 @@ def test_a_flow_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int
     assert_as_if_nothing_happened(harness, run)
 
 
+def beside() -> dict[str, Flow]:
+    """A question in one branch while another works and a third walks a flow that asks, too; all meet."""
+    main = plain(
+        script("first", "review left helped"),
+        ask("review", on="both", off="done"),
+        script("left", "both"),
+        call("helped", "asking", "both"),
+        script("both", "done"),
+        end("done", "{{log}}"),
+    )
+    return {**everything(), "main": main}
+
+
+BESIDE, BESIDE_APPENDS = '["first#1","left#1","both#1"]', 11
+
+
+def drive_beside(folder: Path, nth: int = 0, when: str = "after") -> FlowHarness:
+    """Drive that flow to its end, with a driver that dies at an append; each question is asked once."""
+    harness = FlowHarness(folder=folder, flows=beside(), act=act)
+    harness.die_at(nth, when=when)
+
+    run = drive_answering(harness)
+
+    assert run.ended is not None
+    assert (run.ended.state, harness.end.output) == ("done", BESIDE)
+    assert set(run.gates) == {"review", "helped#1/sure"}
+    assert not harness.store.list_claims(RUN)
+    return harness
+
+
+def test_a_question_keeps_no_branch_beside_it_from_its_work(tmp_path: Path) -> None:
+    harness = FlowHarness(folder=tmp_path / "asks", flows=beside(), act=act)
+
+    run = harness.drive_through()
+
+    ended = [r.event.node for r in harness.store.read(Stream(RUN, FLOW)) if isinstance(r.event, NodeEnded)]
+    assert {gate.opened.gate for gate in run.open_gates} == {"review", "helped#1/sure"}
+    assert {"left", "before"} <= set(ended)
+    assert drive_beside(tmp_path / "through").store.appends == BESIDE_APPENDS
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, BESIDE_APPENDS + 1))
+def test_a_question_beside_work_is_put_once_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    drive_beside(tmp_path, nth, when)
+
+
 def test_a_visit_that_was_lost_is_closed_and_begun_again(tmp_path: Path) -> None:
     harness = FlowHarness(folder=tmp_path, flows={"main": plain(script("a", "b"), script("b", "end"), end())}, act=act)
     harness.die_at(3, when="before")

@@ -272,6 +272,17 @@ def test_an_edit_in_mid_run_counts_for_the_next_run(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "logs" / "flows").glob(".*")] == []
 
 
+def test_a_flow_is_parsed_once_however_often_a_process_looks_at_it(tmp_path: Path) -> None:
+    path = write_flow(tmp_path / "one.yaml")
+    checked = check_flow(path).flow
+
+    loaded = [open_library(tmp_path).load(path) for _ in range(2)]
+    recalled = [open_library(tmp_path).recall(str(path), flow.digest) for flow in loaded]
+
+    assert checked is not None
+    assert all(flow is checked for flow in (*loaded, *recalled))
+
+
 def test_a_lost_copy_is_made_up_for_by_the_file_as_long_as_it_is_the_same(tmp_path: Path) -> None:
     path = write_flow(tmp_path / "one.yaml", output="first")
     library = open_library(tmp_path)
