@@ -165,7 +165,7 @@ def pin(flow: Flow, prompt: str) -> list[Event]:
 
 
 def idle_flow_services(store: SqliteStore, flow: Flow) -> Services:
-    """A kit of which a driver uses the store, the roster and the library only."""
+    """Services of which a driver uses the store, the roster and the library only."""
     nothing: object = None
     flow_services = FlowServices(
         library=OneFlow(flow),

@@ -107,7 +107,7 @@ class IdlePerformer(StepPerformer):
 
 
 def idle_services(store: SqliteStore) -> Services:
-    """A kit of which a walk uses the store and the workspaces only."""
+    """Services of which a walk uses the store and the workspaces only."""
     nothing: object = None
     return Services(
         store=store,

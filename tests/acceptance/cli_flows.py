@@ -1,6 +1,6 @@
 """A user's machine with flows on it: the real command line, also killed at any write to the journal and taken up again.
 
-The rule is that of `userland.py`: nothing outside the test's folder is read or written, and nothing is left running.
+The rule is that of `cli_user.py`: nothing outside the test's folder is read or written, and nothing is left running.
 """
 
 from __future__ import annotations

@@ -245,7 +245,7 @@ def make_user(folder: Path, *steps: str) -> User:
 @cache
 def _make_repository(steps: tuple[str, ...]) -> Path:
     """Such a repository, made once and copied for every test of this process that wants the same."""
-    folder = Path(tempfile.mkdtemp(prefix="userland-"))
+    folder = Path(tempfile.mkdtemp(prefix="user-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return fill_folder(folder, *steps).repo
 

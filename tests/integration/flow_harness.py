@@ -134,7 +134,7 @@ class FlowHarness(Mortals):
         return Driver(upkeep=Upkeep(services=self.services(), perform=self.performing()), run_id=RUN)
 
     def performing(self) -> Perform:
-        """What nodes do in the process that the last kit is for."""
+        """What nodes do in the process that the last services are for."""
         life = self.life
 
         async def perform(command: RunNode, visit: Visit) -> Outcome:

@@ -63,7 +63,7 @@ class Recorder:
         return self._problem or self._desks.problem
 
     def attach(self, services: Services) -> Services:
-        """The same kit, whose models and agents are recorded."""
+        """The same services, whose models and agents are recorded."""
 
         def equip(driver: DriverId) -> Tools:
             tools = services.equip(driver)

@@ -56,19 +56,19 @@ class Request(Record):
     asks: bool
 
 
-def _clear_refs(cleanup: Cleanup, wish: Request) -> list[Leftover]:
+def _clear_refs(cleanup: Cleanup, wanted: Request) -> list[Leftover]:
     """Show what would be removed, and remove it once a person agrees."""
     refs = find_overruns(cleanup)
-    planned = clear_overruns(replace(cleanup, dry=True), refs, discard=wish.discard)
+    planned = clear_overruns(replace(cleanup, dry=True), refs, discard=wanted.discard)
     going = [one for one in planned if not one.left]
     if cleanup.dry:
         return planned
-    agreed = wish.yes
-    if going and wish.asks and not agreed:
+    agreed = wanted.yes
+    if going and wanted.asks and not agreed:
         print_lines(_tell(planned, dry=True))
         agreed = click.confirm(f"Remove {count_noun(len(going), 'branch or ref', 's')}?", default=False, err=True)
     if agreed:
-        return clear_overruns(cleanup, refs, discard=wish.discard)
+        return clear_overruns(cleanup, refs, discard=wanted.discard)
     told = f"{len(going)} of runs that are over could go: drumline gc --yes removes them, --dry-run lists them"
     return [Leftover(kind="branches and refs in", path=Path("refs"), left=told)] if going else []
 

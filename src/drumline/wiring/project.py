@@ -240,7 +240,7 @@ class Project:
         *,
         kinds: Sequence[Check] = (),
     ) -> Project:
-        """The same site with the settings of one command; `kinds` are commands that the plan names for them."""
+        """The same project with the settings of one command; `kinds` are commands that the plan names for them."""
         settings = resolve(flags, os.environ, plan, self.config, own=self.own, foreign=foreign)
         settings = replace(settings, kinds=(*settings.kinds, *kinds))
         if not settings.flow and has_own_flow(STEP_FLOW, top=self.repository.top):
@@ -248,7 +248,7 @@ class Project:
         return dataclasses.replace(self, settings=settings, given=list_given(flags, os.environ))
 
     def with_plan(self, plan: Plan) -> Project:
-        """The same site with the commands that the plan names for kinds of checks."""
+        """The same project with the commands that the plan names for kinds of checks."""
         return dataclasses.replace(self, settings=replace(self.settings, kinds=(*self.settings.kinds, *plan.kinds)))
 
     def logs(self, run: RunId) -> Path:

@@ -27,7 +27,7 @@ from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, ope
 from drumline.engine.handoffs import list_earlier, list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
-from drumline.engine.nodes.reviewed import describe_reviewed
+from drumline.engine.nodes.review import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import foresee_conflicts, look_round
 from drumline.engine.products import find_present, list_ignored

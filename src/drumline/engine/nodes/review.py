@@ -27,6 +27,7 @@ from drumline.core.reviewing import (
     tell_unseen,
 )
 from drumline.core.risk import Change, is_documentation, list_reasons
+from drumline.core.roles import find_role
 from drumline.core.routing import spell_agent
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
@@ -43,6 +44,8 @@ MOST_TASK, LEAST_TEXT = 40_000, 600
 """Characters that the texts of all steps have together in a prompt, and that each may have in any case."""
 MOST_LINES = 20_000
 """Added lines that are searched for boundaries."""
+LANDED_REVIEWER = "reviewer"
+"""How roles end that review what has landed."""
 GUIDES = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".editorconfig")
 
 
@@ -190,3 +193,17 @@ async def _read_added(work: StepWork, base: Commit, tree: Tree) -> tuple[str, ..
 
 def _as_mapping(value: Json) -> Mapping[str, Json]:
     return value if isinstance(value, Mapping) else {}
+
+
+async def describe_reviewed(work: StepWork, state: StepState) -> str:
+    """Base, head and diff of what the run has landed so far, for a step whose role is to review it; else empty."""
+    role = find_role(work.orders.step.role)
+    if role is None or not role.name.endswith(LANDED_REVIEWER) or not work.orders.lands:
+        return ""
+    base, head = work.run.begun.base, known(state.base)
+    changed = await work.services.workspaces.changed(base, known(state.tree))
+    if not changed:
+        return f"Nothing has landed yet: base and head are {base}."
+    diff = cut_diff(await work.services.workspaces.diff(base, known(state.tree)))
+    files = "\n".join(f"- `{path}` ({kind})" for path, kind in changed.items())
+    return f"Base: {base}\nHead: {head}\n\n{files}\n\n```diff\n{diff}\n```"
