@@ -1,7 +1,8 @@
 """What every agent promises behind its adapter: one body of tests, the real programs, a scripted model.
 
 An adapter joins by a row in SUBJECTS; how its program finds the scripted model is in `programs.py`, what agents that
-are not called like a program are opened by in `agent_fixture.py`, how much of an extra one is tried each time in `extras.py`.
+are not called like a program are opened by in `agent_fixture.py`, how much of an extra one is tried each time in
+`extras.py`.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def find_modules(name: str, seen: frozenset[str] = frozenset()) -> set[Path]:
     """A module of the plan formats with those it imports from among them, directly or not."""
     module = SOURCE / "planfiles" / f"{name}.py"
     text = module.read_text(encoding="utf-8")
-    imported = re.findall(r"^from drumline\.planfiles(?:\.(\w+) import| import (\w+))", text, flags=re.MULTILINE)
+    imported = re.findall(r"^ *from drumline\.planfiles(?:\.(\w+) import| import (\w+))", text, flags=re.MULTILINE)
     names = {first or second for first, second in imported} - seen - {name}
     return {module}.union(*(find_modules(other, seen | {name, *names} - {other}) for other in sorted(names)))
 
