@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drumline.core.judge import (
+    MODIFIED,
     JudgeKind,
     Touched,
     compare_judges,
@@ -362,3 +363,12 @@ def test_a_command_that_names_a_new_test_cannot_run_without_it() -> None:
 
     assert names_new_test("pytest ./tests/test_a.py::test_x", new)
     assert not names_new_test("pytest tests", new)
+
+
+def test_a_file_that_the_setting_names_judges_as_a_whole() -> None:
+    changed, parts = {"vite.config.js": MODIFIED}, {"vite.config.js": ""}
+
+    assert find_touched(changed, ["npx vitest run"], parts) == ()
+    assert [file.path for file in find_touched(changed, ["npx vitest run"], parts, more=["vite.config.*"])] == [
+        *changed
+    ]

@@ -150,12 +150,13 @@ def find_touched(
     passed = {*filter(_may_run_tests, called)} if _asks_tests(parts_of) else set()
     found = []
     for path, change in sorted(changed.items()):
-        how = parts.get(path, change)
+        listed = any(owns(entry, path) for entry in more)
+        how = change if listed else parts.get(path, change)
         stands_in = path in standing_in or (change == CREATED and _takes_place(path))
         kind = JudgeKind.CONFIG if stands_in else _classify(path, named, runners)
         if kind is None and (path in sourced or (path in called and may_judge(path))):
             kind = JudgeKind.SCRIPT
-        if kind is None and (path in passed or path in using or any(owns(entry, path) for entry in more)):
+        if kind is None and (path in passed or path in using or listed):
             kind = JudgeKind.TEST
         if kind is None and how and has_parts(path) and path in parts:
             kind = JudgeKind.CONFIG
