@@ -8,9 +8,9 @@ STAMP  := $(VENV)/.installed
 PEERS  := .venv-bench
 UV     := uv==0.13.7
 CODE   := src tests tools $(wildcard bench)
-# Tests wait for processes and disks half of the time, so there are more of them at once than cores. One process collects
+# Tests wait for processes and disks half of the time, so there are three at once for each core. One process collects
 # them, the others are forked from it (tests/forking.py).
-PYTEST := $(BIN)/pytest --forks=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
+PYTEST := $(BIN)/pytest --forks=$(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN))
 
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
