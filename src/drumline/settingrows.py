@@ -300,7 +300,7 @@ TABLE: tuple[Setting, ...] = (
         help="A folder whose executable files are checks that agents do not see; they run after all others.",
     ),
     Setting(
-        key="workspace",
+        key="work_in",
         parse=choose(*(choice.value for choice in Place)),
         legal="worktree or inplace",
         default=Place.WORKTREE.value,

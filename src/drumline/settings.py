@@ -81,7 +81,7 @@ class Settings(Record):
     shared: tuple[str, ...] = ()
     on_conflict: str = OnConflict.AGENT.value
     held_out: str = ""
-    workspace: str = Place.WORKTREE.value
+    work_in: str = Place.WORKTREE.value
     worktrees: str = ""
     notify: str = ""
     subject: str = ""

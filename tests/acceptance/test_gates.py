@@ -162,8 +162,14 @@ def _add_something_to_look_at(user: User) -> None:
     user.path("step-2").write_text(step_text("step-2", ["step-1", "step-3"]), encoding="utf-8")
 
 
-def test_an_agent_does_not_answer_in_a_persons_place(user: User) -> None:
-    asking = f"{shlex.quote(sys.executable)} -m drumline answer proceed-step-2 yes; echo x > $DRUMLINE_STEP.txt"
+HIDDEN = 'env -i PATH="$PATH" HOME="$HOME" XDG_STATE_HOME="$HOME/state" setsid --wait'
+"""A command begins so that has none of its agent's environment, and a session of its own."""
+
+
+@pytest.mark.parametrize("lead", ["", pytest.param(HIDDEN, marks=pytest.mark.long)], ids=["plain", "hidden"])
+def test_an_agent_does_not_answer_in_a_persons_place(user: User, lead: str) -> None:
+    answering = f"{lead} {shlex.quote(sys.executable)} -m drumline answer proceed-step-2 yes".strip()
+    asking = f"{answering}; echo x > $DRUMLINE_STEP.txt"
     user.path("step-3").unlink()
     user.path("step-2").write_text(step_text("step-2", ["step-4"]), encoding="utf-8")
     user.path("step-4").write_text(step_text("step-4"), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`workspace = inplace`: steps are worked on in the checkout itself, on its branch, one at a time."""
+"""`work_in = inplace`: steps are worked on in the checkout itself, on its branch, one at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, states_of, step_text
 
-INPLACE = {"DRUMLINE_WORKSPACE": "inplace"}
+INPLACE = {"DRUMLINE_WORK_IN": "inplace"}
 BRANCH = "work/here"
 COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.org commit -qm mine"
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from drumline.agents.command import describe
 from drumline.configfiles import find_own_config, read_config, read_own_config
+from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
+from drumline.ports.agents import Assignment
 from drumline.profiles import Grant, McpServer, Profile, Profiles, find_grant, read_profiles
 from drumline.record import fields, replace
 from drumline.settings import TABLES, Settings, resolve, settings_table
@@ -40,6 +43,17 @@ def test_the_table_and_the_record_agree_on_keys_and_defaults() -> None:
     assert list(table) == list(record)
     for key, default in table.items():
         assert default == record[key] if default is not None else not record[key]
+
+
+def test_what_an_agent_is_told_by_variables_names_no_setting() -> None:
+    file = Path("file")
+    told = Assignment(
+        run=RunId("r1"), step=StepId("s"), node="n", attempt=1, prompt="", prompt_file=file, workspace=file, log=file
+    )
+
+    settings = resolve({}, {**describe(told)}, {}, {})
+
+    assert settings == Settings()
 
 
 def test_every_row_has_a_variable_and_one_sentence_of_help() -> None:

@@ -22,7 +22,7 @@ def choose_checkout(
     branch = repository.branch_name()
     if typed and typed != branch:
         raise InvalidInput(
-            f"--branch {typed} and workspace = inplace cannot be combined: the run has the branch that is checked out",
+            f"--branch {typed} and work_in = inplace cannot be combined: the run has the branch that is checked out",
             hint=f"git switch -c {typed}",
         )
     checkout = Checkout(

@@ -264,7 +264,7 @@ class Project:
     @property
     def is_inplace(self) -> bool:
         """Whether runs that begin now work in the checkout itself."""
-        return self.settings.workspace == Place.INPLACE.value
+        return self.settings.work_in == Place.INPLACE.value
 
     def workspaces(self, run: RunState, *, started_at: float = 0.0, patterns: Sequence[str] = ()) -> GitWorkspaces:
         """The workspaces of a run; `patterns` match the files of its plan."""
