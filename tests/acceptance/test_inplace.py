@@ -10,7 +10,8 @@ from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, st
 
 INPLACE = {"DRUMLINE_WORK_IN": "inplace"}
 BRANCH = "work/here"
-COMMIT = "git add -A && git -c user.name=a -c user.email=a@example.org commit -qm mine"
+ASSUME = "git update-index --assume-unchanged README.md"
+COMMIT = f"{ASSUME}; git add -A && git -c user.name=a -c user.email=a@example.org commit -qm mine"
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_steps_land_on_the_branch_that_is_checked_out_and_the_checkout_has_their
     user.play(
         {
             "match": {"step": "step-1"},
-            "write": {"step-1.txt": "1\n"},
+            "write": {"step-1.txt": "1\n", "README.md": "new\n"},
             "run": COMMIT,
         },
         {"match": {"step": "step-2", "attempt": 1}, "write": {"step-2.txt": "2\n", "bad": "bad\n"}},

@@ -189,7 +189,8 @@ APART = {
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Let every implementation keep every promise that is about it."""
     own = metafunc.function.__name__ in APART
-    metafunc.parametrize("bench", [name for name in BENCHES if name != "checkout" or not own], indirect=True)
+    if "bench" in metafunc.fixturenames:
+        metafunc.parametrize("bench", [name for name in BENCHES if name != "checkout" or not own], indirect=True)
 
 
 @pytest.fixture
@@ -1099,4 +1100,26 @@ def test_words_are_found_in_a_tree_and_not_in_the_plans_own_files(bench: Bench) 
         assert set(found) == {"load_config", "b"}
         assert not await spaces.find_words(tree, [])
 
+    run(body)
+
+
+def test_drafts_of_plan_files_in_the_checkout_are_neither_work_nor_removed(tmp_path: Path) -> None:
+    async def body() -> None:
+        spaces = own.open()
+        await spaces.start(own.base)
+        await spaces.prepare(A, own.base)
+        draft = spaces.path(A) / "plan" / ".root.md.drumline-1.tmp"
+        elsewhere = spaces.path(A) / "docs" / ".PLAN.md.drumline-2.tmp"
+        elsewhere.parent.mkdir()
+        for file in (draft, elsewhere):
+            file.write_text("half")
+
+        tree = await spaces.snapshot(A, base=own.base)
+        await spaces.release(A)
+
+        assert not await spaces.changed(own.base, tree)
+        assert draft.exists()
+        assert elsewhere.exists()
+
+    own = CheckoutBench(tmp_path)
     run(body)

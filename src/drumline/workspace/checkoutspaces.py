@@ -32,6 +32,8 @@ from drumline.workspace.repository import Repository
 from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
 
+DRAFTS = "**/.*.drumline-*.tmp"
+"""How files are called that are about to become files of the plan: who writes them does not wait for a step."""
 ASIDE = "aside"
 """The label of work that another step had to make room for."""
 
@@ -57,7 +59,7 @@ class CheckoutWorkspaces(GitWorkspaces):
             branch=branch,
             root=root,
             plan_paths=plan_paths,
-            plan_patterns=plan_patterns,
+            plan_patterns=(*plan_patterns, DRAFTS),
             started=started,
             git_limit=git_limit,
         )

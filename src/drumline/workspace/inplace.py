@@ -10,7 +10,6 @@ import secrets
 import shutil
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -22,7 +21,6 @@ from drumline.workspace.desk import Desk
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import Git
 from drumline.workspace.hiding import bring_back
-from drumline.workspace.locks import retry_busy
 from drumline.workspace.readable import clear_pipes
 from drumline.workspace.trees import compare_trees
 from drumline.workspace.worktrees import file_name
@@ -164,11 +162,16 @@ class CheckoutDesk(Desk):
             self.forget_owner()
 
     async def share_index(self, base: Commit) -> None:
-        """Give the person's git an index that agrees with the branch; the files are not touched."""
-        index = find_git_dir(self.path) / "index"
-        git = self.git.at(self.path, index=index)
-        await retry_busy(partial(git.run, "read-tree", "--reset", base))
+        """Give the person's git an index that agrees with the branch; the files are not touched.
+
+        It is made anew: what an agent has said to the former one, `--assume-unchanged` for example, is forgotten.
+        """
+        draft = self.aside / "shared"
+        draft.unlink(missing_ok=True)
+        git = self.git.at(self.path, index=draft)
+        await git.run("read-tree", base)
         await git.run("update-index", "-q", "--refresh", accept=(0, 1))
+        draft.replace(find_git_dir(self.path) / "index")
 
     async def refuse_changes(self) -> None:
         """Refuse to write over files that no step of this run made."""
