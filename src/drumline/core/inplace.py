@@ -13,7 +13,7 @@ from drumline.record import Record
 PROTECTED = ("main", "master", "develop", "development", "release/*")
 """Branches that are never worked on in place, as globs."""
 _BRANCH = "git switch -c NAME"
-_WORKTREE = "workspace = worktree"
+_WORKTREE = "work_in = worktree"
 
 
 class Checkout(Record):
@@ -40,18 +40,18 @@ def find_objection(checkout: Checkout) -> Objection | None:
     """What speaks against working in the checkout; None if nothing does."""
     branch = checkout.branch
     if not branch:
-        return Objection(text="workspace = inplace needs a branch, and none is checked out", hint=_BRANCH)
+        return Objection(text="work_in = inplace needs a branch, and none is checked out", hint=_BRANCH)
     if any(fnmatchcase(branch.casefold(), pattern) for pattern in PROTECTED):
         named = ", ".join(PROTECTED)
-        return Objection(text=f"workspace = inplace does not work on {branch!r} (nor on any of {named})", hint=_BRANCH)
+        return Objection(text=f"work_in = inplace does not work on {branch!r} (nor on any of {named})", hint=_BRANCH)
     if branch == checkout.default:
-        return Objection(text=f"workspace = inplace does not work on {branch!r}, the default branch", hint=_BRANCH)
+        return Objection(text=f"work_in = inplace does not work on {branch!r}, the default branch", hint=_BRANCH)
     if checkout.odd:
-        return Objection(text=f"workspace = inplace does not work in {checkout.odd}", hint=_WORKTREE)
+        return Objection(text=f"work_in = inplace does not work in {checkout.odd}", hint=_WORKTREE)
     if checkout.busy:
         text = f"run {checkout.busy} works in this checkout"
         return Objection(text=text, hint=f"drumline attach {checkout.busy}")
     if checkout.changed:
-        text = f"workspace = inplace needs a clean checkout, and this one has changes: {name_some(checkout.changed)}"
+        text = f"work_in = inplace needs a clean checkout, and this one has changes: {name_some(checkout.changed)}"
         return Objection(text=text, hint="git stash -u, or git commit")
     return None
