@@ -127,8 +127,18 @@ def resolve(
     ):
         merged.update(values)
     if problems:
-        raise InvalidInput("\n".join(problems), hint=HINT)
+        raise InvalidInput("\n".join(problems), hint=_choose_hint(problems[0]))
     return Settings(**merged, kinds=_read_kinds(environ, config))  # type: ignore[arg-type]  # parsed by their rows
+
+
+def _choose_hint(problem: str) -> str:
+    """What to do about a setting that is wrong: where it stands, it can be corrected."""
+    place = problem.partition(":")[0]
+    if place.startswith("--"):
+        return HINT
+    if place.startswith(PREFIX):
+        return f"unset {place}, or give it a value that is legal"
+    return f"correct {place} and try again"
 
 
 def _read_kinds(environ: Mapping[str, str], config: Mapping[str, object]) -> tuple[Check, ...]:

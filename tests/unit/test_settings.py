@@ -14,7 +14,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment
 from drumline.profiles import Grant, McpServer, Profile, Profiles, find_grant, read_profiles
 from drumline.record import fields, replace
-from drumline.settings import TABLES, Settings, resolve, settings_table
+from drumline.settings import TABLES, Settings, list_given, resolve, settings_table
 from drumline.settingvalues import parse_duration
 
 
@@ -27,6 +27,24 @@ def problems_of(**sources: dict[str, object]) -> list[str]:
     assert caught.value.exit_code == 3
     assert caught.value.hint
     return str(caught.value).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("sources", "hint"),
+    [
+        (({"jobs": "many"}, {}, {}, {}), "drumline run --help"),
+        (({}, {"DRUMLINE_JOBS": "many"}, {}, {}), "unset DRUMLINE_JOBS, or give it a value that is legal"),
+        (({}, {}, {"jobs": "many"}, {}), "correct the plan and try again"),
+        (({}, {}, {}, {"agnt": "x"}), "correct .drumline/config.toml and try again"),
+    ],
+)
+def test_a_wrong_setting_is_corrected_where_it_stands(
+    sources: tuple[dict[str, object], dict[str, str], dict[str, object], dict[str, object]], hint: str
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        resolve(*sources)
+
+    assert caught.value.hint == hint
 
 
 def test_without_any_source_every_setting_has_its_default() -> None:
@@ -135,9 +153,12 @@ def test_a_misspelt_key_is_answered_with_the_right_one() -> None:
 def test_variables_that_drumline_sets_for_what_it_runs_are_no_problem() -> None:
     names = ("RUN", "STEP", "NODE", "ATTEMPT", "WORKSPACE", "TIER", "PROMPT_FILE")
 
-    settings = resolve({}, {f"DRUMLINE_{name}": "x" for name in names}, {}, {})
+    environ = {f"DRUMLINE_{name}": "x" for name in names}
+
+    settings = resolve({}, environ, {}, {})
 
     assert settings == Settings()
+    assert list_given({}, environ) == frozenset()
 
 
 def test_the_nearest_config_file_up_to_the_top_is_read(tmp_path: Path) -> None:
