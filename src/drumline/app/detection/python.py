@@ -10,6 +10,10 @@ from drumline.record import Record
 
 VENV = ".venv"
 _PYTEST = re.compile(r"\bpytest\b")
+_TESTS = re.compile(r"(?:tests/)?test_\w*\.py")
+_IMPORT = re.compile(r"^(?:import|from) pytest\b", re.MULTILINE)
+MOST_TESTS = 20
+"""How many test files are read at most to find out whether they import pytest."""
 _REQUIREMENTS = re.compile(r"(requirements/)?[\w.-]*requirements[\w.-]*\.txt|requirements/[\w.-]+\.txt")
 _FOR_TESTS = re.compile(r"(?:.*[/._-])?(?:dev|test|tests|develop|development)(?:[._-].*)?")
 
@@ -111,7 +115,10 @@ def _uses_pytest(tree: Tree) -> bool:
     if tree.first("pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py"):
         return True
     telling = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", *filter(_is_requirements, tree.paths))
-    return any(_PYTEST.search(tree.text(name)) for name in telling)
+    if any(_PYTEST.search(tree.text(name)) for name in telling):
+        return True
+    tests = sorted(path for path in tree.paths if _TESTS.fullmatch(path))
+    return any(_IMPORT.search(tree.text(path)) for path in tests[:MOST_TESTS])
 
 
 def _find_group(project: Mapping[str, object]) -> str:
