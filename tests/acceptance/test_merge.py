@@ -32,10 +32,13 @@ def test_a_run_that_is_done_is_merged_with_the_marks_of_its_plan_once(user: User
     user.run()
     before = user.git("rev-parse", "HEAD")
 
-    merged, again = user.drumline("merge", "--plan-files"), user.drumline("merge", "--json")
+    merged, marked = user.drumline("merge"), user.drumline("merge", "--plan-files")
+    again = user.drumline("merge", "--json")
 
-    assert (merged.code, again.code) == (0, 0), merged.text
-    assert merged.out.splitlines()[0] == "merged into main"
+    assert (merged.code, marked.code, again.code) == (0, 0, 0), merged.text
+    told = ["merged into main", f"not committed: the marks in 2 files of {PLAN}"]
+    assert merged.out.splitlines() == [*told, f"  next: drumline merge {user.status()['run']} --plan-files"]
+    assert marked.out.splitlines() == ["main has all of it already", f"committed the files of {PLAN}"]
     assert again.json["how"] == "already"
     assert user.git("rev-parse", "HEAD^") == user.git("rev-parse", user.branch()) != before
     assert user.git("status", "--porcelain") == "M agent.yaml"  # it is not the plan's

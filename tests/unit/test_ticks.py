@@ -28,10 +28,10 @@ def test_items_are_judged_one_by_one(said: str, answer: str) -> None:
         asked.append(ticks.prompt)
         assert ticks.take(letter)
 
-    assert [text.partition(" Good?")[0] for text in asked] == [
-        "1 of 3, step-1: It reads well.",
-        "2 of 3, step-1: It is short.",
-        "3 of 3, step-1: It is right.",
+    assert asked == [
+        "1 of 3, step-1: It reads well. Good? (y/n): ",
+        "2 of 3, step-1: It is short. Good? (y/n): ",
+        "3 of 3, step-1: It is right. Good? (y/n): ",
     ]
     assert (ticks.answer, ticks.left) == (answer, 0)
     gates.check_reply(wave(), ticks.answer)

@@ -50,6 +50,15 @@ def test_what_a_step_has_used_stands_before_the_time_where_there_is_room() -> No
     assert draw_scene(scene, 120)[4].endswith("implement, attempt 1 · 12k tokens $0.03 · 10s")
 
 
+def test_an_open_row_says_once_what_its_only_agent_has_used() -> None:
+    usage = ev.UsageCounted(step=STEPS[1], agent="x", usage={"input": 7.0, "attempts": 1.0, "unpriced": 1.0})
+    focus = Focus(opened=frozenset({StepId("step-2")}))
+
+    rows = join(board_segments(replace_events(usage).snapshot(), width=80, height=24, tick=0, focus=focus))
+
+    assert [row.strip() for row in rows if "used" in row] == ["x used 7 input tokens, unpriced"]
+
+
 def replace_events(*events: ev.Event) -> Scene:
     return Scene(
         steps=SCENE.steps, events=[*SCENE.events, *events], streams=SCENE.streams, owners=SCENE.owners, title="t"

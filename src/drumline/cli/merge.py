@@ -15,6 +15,7 @@ from drumline.cli.merging import choose_branch
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.core.ids import Commit
+from drumline.core.plaintext import count_noun
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.views.cells import flatten
@@ -48,6 +49,9 @@ def command(run: str, as_request: bool, plan_files: bool, as_json: bool) -> int:
         made = _commit_plan(project, state)
         told["plan_commit"] = made
         lines.append(f"committed the files of {state.begun.plan}" if made else "the plan's files have not changed")
+    elif not as_request and (loose := _count_loose(project, state)):
+        lines.append(f"not committed: the marks in {count_noun(loose, 'file')} of {state.begun.plan}")
+        lines.append(f"  next: drumline merge {state.id} --plan-files")
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "ok": True, "run": state.id, "into": into, **told})
     else:
@@ -94,6 +98,11 @@ def _merge(project: Project, run: RunState, into: str) -> tuple[dict[str, object
     how = "fast_forward" if found.commit == tip else "merge"
     note = "" if how == "fast_forward" else f"; {into} had moved, so no check has seen this tree"
     return {"how": how, "commit": repository.head_commit()}, f"merged into {into}{note}"
+
+
+def _count_loose(project: Project, run: RunState) -> int:
+    """How many of the plan's files that the run has marked differ from what is committed."""
+    return len({one.path for one in run.mirrored.values()}.intersection(project.repository.list_changed()))
 
 
 def _commit_plan(project: Project, run: RunState) -> Commit | None:

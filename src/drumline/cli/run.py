@@ -335,7 +335,7 @@ def _mode(request: Request) -> str:
     for found in shape.overlaps:
         say(f"  not side by side: {', '.join(found.steps[:5])} (they own {', '.join(found.paths[:3])})")
     other = "sequential" if shape.mode == "parallel" else "parallel"
-    question = f"Mode: {shape.mode} (recommended: {shape.reason}) or {other}"
+    question = f"Mode: {shape.mode} (recommended) or {other}"
     choices = click.Choice([shape.mode, other])
     return str(click.prompt(question, type=choices, default=shape.mode, show_choices=False, err=True))
 

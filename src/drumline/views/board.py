@@ -183,7 +183,12 @@ def _open_by_hand(snapshot: Snapshot, step: StepId, wide: int) -> list[Row]:
     """A row that a person opened: what it waits for or came to, and what it has used."""
     found = why(snapshot, step)
     used = describe_usage(sum_so_far(snapshot, step))
-    told = [found.sentence, *found.notes, *([f"used {used}"] if used else []), f"next: {found.hint}"]
+    told = [
+        found.sentence,
+        *found.notes,
+        *([f"used {used}"] if used and not any(note.endswith(f" used {used}") for note in found.notes) else []),
+        f"next: {found.hint}",
+    ]
     return [[(cut(f"    {flatten(line)}", wide), "dim")] for line in told[:MOST_OPENED]]
 
 

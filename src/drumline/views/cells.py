@@ -66,6 +66,11 @@ def cut(text: str, cells: int) -> str:
     return "".join(kept).rstrip() + ELLIPSIS
 
 
+def join_reason(state: str, reason: str) -> str:
+    """A state and its reason; a reason that begins with the word for the state stands for both."""
+    return reason if reason.startswith(f"{state} ") else f"{state}: {reason}"
+
+
 def fit(text: str, cells: int) -> str:
     """The text in exactly so many cells."""
     short = cut(text, cells)

@@ -40,6 +40,8 @@ class Titles(Record):
             told = f"attempt {number}{self._at(f'{kind}-{number}')}"
             told = f"prompt of {told}" if kind == PROMPT else told
             told += ", cut short" if _LOST.search(log) else ""
+        elif kind == "check" and number.isdigit() and which.isdigit() and _LOST.search(log):
+            told = f"earlier run of check {which} on the work of attempt {number}"
         elif kind == SETUP:
             told = "setup"
         return f"{told} ({log})" if told else log

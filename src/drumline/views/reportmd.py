@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drumline.core.plaintext import count_noun
-from drumline.views.cells import flatten
+from drumline.views.cells import flatten, join_reason
 from drumline.views.duration import duration
 
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -51,7 +51,7 @@ def plain(value: object) -> str:
 def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
     passed = sum(check["verdict"] == "passed" for check in step["checks"])
     proof = " ".join([step["level"] or "", f"({', '.join(step['reasons'])})" if step["reasons"] else ""]).strip()
-    state = f"{step['state']}: {plain(step['reason'])}" if step["reason"] else step["state"]
+    state = join_reason(step["state"], plain(step["reason"])) if step["reason"] else step["state"]
     commit = f"`{step['commit'][:SHORT]}`" if step["commit"] else ""
     count = f"{passed}/{len(step['checks'])}"
     return plain(step["id"]), plain(step["title"]), state, proof.replace("_", " "), count, str(step["fixes"]), commit

@@ -25,7 +25,7 @@ from drumline.core.waves import find_stop, list_verified, manual_items
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, round_hint
-from drumline.views.cells import count, flatten, list_under, name_some
+from drumline.views.cells import count, flatten, join_reason, list_under, name_some
 from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
@@ -281,7 +281,7 @@ def _tell_more(finished: StepFinished) -> tuple[str, str, str]:
 
 def _tell_unfinished(found: Unfinished) -> str:
     reason = found.reason.removeprefix(REJECTION) if found.state == StepStanding.REJECTED else found.reason
-    return f"{found.step} {found.state}: {flatten(reason)}"
+    return f"{found.step} {join_reason(found.state, flatten(reason))}"
 
 
 def _unfinished(snapshot: Snapshot, step: StepId, *, idle: str = "in work") -> Unfinished:
