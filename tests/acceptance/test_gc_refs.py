@@ -45,7 +45,7 @@ def test_work_that_reached_a_branch_goes_once_a_person_agrees(user: User, way: s
     asked, unchanged = user.drumline("gc"), list_refs(user)
     agreed = user.drumline("gc", "--yes")
 
-    assert "drumline gc --yes removes them" in asked.out
+    assert "of runs that are over; drumline gc --yes removes them" in asked.out
     assert unchanged == before
     assert (agreed.code, list_refs(user)) == (0, []), agreed.text
     if way == "merge":
