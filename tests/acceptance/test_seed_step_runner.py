@@ -32,6 +32,11 @@ Let people log in, part {number}.
 """
 REPORT = "# Task Report\n\n- Status: success\n- Objective Achieved: {}\n\n# Downstream Context\n\nThe port is 4711.\n"
 CLEAN = {"clean": True, "notes": ""}
+SWEPT = {
+    "edge_cases": [{"kind": "input", "title": "Nobody is there", "status": "deferred", "reason": "step 2 does it"}],
+    "annotations": [{"step": "02", "text": "nobody may be there"}],
+    "proposals": [],
+}
 FOUND = {**BLOCKER, "file": "src/auth/p1.py"}
 
 
@@ -80,8 +85,9 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
     user = open_user(
         tmp_path,
         say(MAJOR, node="orient"),
-        say({"findings": [FOUND], "fixed": []}, step="01", node="look", scope="review#1"),
-        say({"findings": [], "fixed": ["01-F1"]}, step="01", node="look"),
+        say({"findings": [FOUND], "fixed": []}, node="look", scope="review#1", step="01"),
+        say({"findings": [], "fixed": ["01-F1"]}, node="look", step="01"),
+        say(SWEPT, node="look_around"),
         say(confirmed, node="confirm"),
         write("wrong", node="implement", attempt=1),
         write("right, and open", node="implement", attempt=2),
@@ -115,6 +121,9 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
         "put right after its review: Everybody is let in",
     ):
         assert told in deviations
+    assert "- deferred: Nobody is there (input): step 2 does it" in text
+    assert "- 02: nobody may be there" in text.partition("## Downstream plan updates")[2].partition("## ")[0]
+    assert (user.repo / "plans/q/steps/02-part.md").read_text().count("From 01: nobody may be there") == 1
     assert "status: complete" in (user.repo / "plans/q/steps/01-part.md").read_text()
 
 

@@ -43,7 +43,7 @@ def count(harness: Harness) -> Counter[str]:
     return Counter(type(one.event).__name__ for one in harness.store.tail(RUN) if isinstance(one.event, kinds))
 
 
-APPENDS = 16
+APPENDS = 17
 WANTED = Counter(FindingRecorded=1, FindingConfirmed=1, FindingSettled=1, StepLanded=1)
 
 

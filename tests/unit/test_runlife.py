@@ -9,7 +9,7 @@ from drumline.core import events as ev
 from drumline.core.codec import KINDS, decode
 from drumline.core.ids import FINAL, GateId, StepId
 from drumline.core.mutants import Mutation
-from drumline.core.plan import Correction, Marks
+from drumline.core.plan import Correction, Marks, Revision
 from drumline.core.runfold import fold_run
 from drumline.core.runlife import TRANSITIONS, RunPhase, run_forward
 from drumline.core.state import RunState
@@ -75,6 +75,10 @@ EVENTS: list[ev.Event] = [
     ev.PlanMirrored(step=A, marks=Marks(), path="p", digest="d"),
     PLANNED,
     ev.CorrectionRefused(step=StepId("ah"), reason="no"),
+    ev.RevisionPlanned(
+        id="x>a", about="a", step=A, cause=PlanCause.ANNOTATION, revision=Revision(origin=StepId("x"), text="x")
+    ),
+    ev.RevisionRefused(id="x>a", step=A, reason="no"),
     ev.DocumentWritten(step=A, kind=DocumentKind.HANDOFF, text="t", digest="d"),
     ev.FileWritten(step=A, path="p", digest="d"),
     ev.LessonsChanged(promoted=("a",)),

@@ -39,6 +39,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
         "plan_changed",
         "Somebody edited the plan, and the edit counts; or a flow added a step to it (`cause`, `origin`).",
     ),
+    ("revision_refused", "What a later step says could not be changed in the plan's files, and why."),
     ("correction_refused", "A corrective step could not be written into the plan's files, and why."),
     (
         "document",

@@ -88,6 +88,8 @@ def _list_corrections(state: RunState) -> dict[str, object]:
         "reopened": [to_plain(reopened) for reopened in state.reopened.values()],
         "corrections": [to_plain(planned) for planned in state.corrections.values()],
         "unfiled": sorted(state.unfiled),
+        "revisions": [to_plain(planned) for planned in state.revisions.values()],
+        "unrevised": sorted(state.unrevised),
     }
 
 
@@ -116,6 +118,8 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     planned = [from_plain(ev.CorrectionPlanned, one) for one in raw["corrections"]]
     state.corrections = {one.correction.id: one for one in planned}
     state.unfiled = {StepId(step) for step in raw["unfiled"]}
+    revised = [from_plain(ev.RevisionPlanned, one) for one in raw["revisions"]]
+    state.revisions, state.unrevised = {one.id: one for one in revised}, set(raw["unrevised"])
     wanted = [from_plain(ev.DocumentWritten, one) for one in raw["unwritten"]]
     state.unwritten = {one.path: one for one in wanted}
     state.documents = raw["documents"]

@@ -31,6 +31,7 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
     known = run.plan.by_id
     found = reading.plan.by_id
     ours = {step for planned in run.unfiled for step in (planned, run.corrections[planned].helps)}
+    ours |= {run.revisions[planned].step for planned in run.unrevised}
     changed = [
         s
         for s in reading.plan.steps

@@ -17,6 +17,8 @@ from drumline.core.planevents import (
     PlanChanged,
     PlanMirrored,
     PlanPinned,
+    RevisionPlanned,
+    RevisionRefused,
 )
 from drumline.core.queueevents import (
     BranchMoved,
@@ -25,7 +27,14 @@ from drumline.core.queueevents import (
     CandidateProved,
     TicketTaken,
 )
-from drumline.core.reviewevents import REVIEWING, FindingConfirmed, FindingRecorded, FindingSettled, WorkReviewed
+from drumline.core.reviewevents import (
+    REVIEWING,
+    FindingConfirmed,
+    FindingRecorded,
+    FindingSettled,
+    WorkReviewed,
+    WorkSwept,
+)
 from drumline.core.runevents import (
     BranchSettled,
     CancelRequested,
@@ -113,6 +122,8 @@ __all__ = [
     "PlanChanged",
     "PlanMirrored",
     "PlanPinned",
+    "RevisionPlanned",
+    "RevisionRefused",
     "RunEnded",
     "RunParked",
     "RunResumed",
@@ -134,6 +145,7 @@ __all__ = [
     "WorkLost",
     "WorkRebased",
     "WorkReviewed",
+    "WorkSwept",
     "WorkspaceAssigned",
     "WorkspaceFailed",
     "WorkspaceReady",

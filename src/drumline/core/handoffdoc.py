@@ -15,6 +15,7 @@ from drumline.core.orders import Orders
 from drumline.core.plaintext import count_noun, strip_controls
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.sweeping import tell_cases, tell_updates
 from drumline.core.taskreport import DOWNSTREAM
 from drumline.core.vocabulary import Settlement, StepEnd
 
@@ -57,7 +58,7 @@ def write_handoff(
         _list(f"`{path}`" for path in finished.files) if finished.state is StepEnd.DONE else "",
         _list(_list_undone(orders, finished)),
         _list(_list_deviations(run, orders, state, finished, staleness)),
-        "",
+        _list(tell_updates(finished.swept)) if finished.swept else "",
         _list(_list_edges(finished)),
         "\n\n".join(_show(state.verdicts[number].ended) for number in sorted(state.verdicts)),
         _quote(_field(state, DOWNSTREAM)),
@@ -110,8 +111,9 @@ def _list_deviations(
 
 
 def _list_edges(finished: StepFinished) -> Iterable[str]:
+    yield from tell_cases(finished.swept) if finished.swept else ()
     deferred = [one.finding for one in finished.findings if one.settled is Settlement.DEFERRED]
-    return (f"deferred: {one.title}" + (f" ({one.place})" if one.place else "") for one in deferred)
+    yield from (f"deferred: {one.title}" + (f" ({one.place})" if one.place else "") for one in deferred)
 
 
 def _show(ended: CheckEnded) -> str:

@@ -203,6 +203,18 @@ class Correction(Record, forbid_unknown_fields=True):
     test: str = ""
 
 
+class Revision(Record, forbid_unknown_fields=True):
+    """A change of what a later step says, for which the sweep of `origin` asks.
+
+    `text` is one more line about edge cases. Without it, `new` takes the place of `old`.
+    """
+
+    origin: StepId
+    text: str = ""
+    old: str = ""
+    new: str = ""
+
+
 class Acceptance(Record):
     """One thing that a step must satisfy in the words of the plan; `name` is what the plan calls it."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from drumline.core.event import Event
 from drumline.core.ids import NO_GATE, NO_STEP, GateId, StepId
-from drumline.core.plan import Check, Correction, Marks, Step
+from drumline.core.plan import Check, Correction, Marks, Revision, Step
 from drumline.core.vocabulary import DocumentKind, PlanCause
 from drumline.record import field
 
@@ -55,8 +55,8 @@ class PlanChanged(Event):
     """The plan is another one from here on: a person edited it in mid-run, or the engine did.
 
     What changed was validated. `origin` is the step whose walk asked for the change, `by` who allowed it at `gate`.
-    `preamble`, `preflight`, `final` and `not_run` are what the plan says as a whole from here on, None where that is as
-    before.
+    `revision` is the planned one that this is; its `diff` was written. `preamble`, `preflight`, `final` and `not_run`
+    are what the plan says as a whole from here on, None where that is as before.
     """
 
     changed: tuple[Step, ...] = ()
@@ -68,6 +68,8 @@ class PlanChanged(Event):
     origin: StepId = NO_STEP
     gate: GateId = NO_GATE
     by: str = ""
+    revision: str = ""
+    diff: str = ""
     preamble: str | None = None
     preflight: tuple[Check, ...] | None = None
     final: tuple[Check, ...] | None = None
@@ -100,6 +102,37 @@ class CorrectionPlanned(Event):
 class CorrectionRefused(Event):
     """The plan's files cannot take a corrective step: it is in no plan."""
 
+    step: StepId
+    reason: str
+
+
+class RevisionPlanned(Event):
+    """Intent: what a later step says is changed in the plan's files, by a line about edge cases or as a person saw it.
+
+    The walk of `origin` asks for it: `about` is the step that it says a line to, or its proposal. `gate` is where a
+    person said yes to `diff`, and `by` who that was. `PlanChanged` follows once it is written, `RevisionRefused` if it
+    cannot be.
+    """
+
+    id: str
+    about: str
+    step: StepId
+    cause: PlanCause
+    revision: Revision
+    diff: str = ""
+    gate: GateId = NO_GATE
+    by: str = ""
+
+    @property
+    def origin(self) -> StepId:
+        """The step whose sweep asks for it."""
+        return self.revision.origin
+
+
+class RevisionRefused(Event):
+    """The plan's files do not take a revision, or are not any more what a person saw."""
+
+    id: str
     step: StepId
     reason: str
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drumline.core.event import Event
 from drumline.core.findings import Finding
 from drumline.core.ids import NO_TREE, Tree
+from drumline.core.sweeps import Sweep
 from drumline.core.vocabulary import Settlement
 
 
@@ -44,5 +45,12 @@ class FindingSettled(Event):
     why: str = ""
 
 
-REVIEWING: tuple[type[Event], ...] = (WorkReviewed, FindingRecorded, FindingConfirmed, FindingSettled)
-"""What is recorded of a review: it says nothing about how far the step's work is."""
+class WorkSwept(Event):
+    """An agent looked for edge cases of the work, or could not; `tree` is what it saw."""
+
+    sweep: Sweep
+    tree: Tree = NO_TREE
+
+
+REVIEWING: tuple[type[Event], ...] = (WorkReviewed, WorkSwept, FindingRecorded, FindingConfirmed, FindingSettled)
+"""What is recorded of a look at the work: it says nothing about how far the step's work is."""

@@ -11,6 +11,7 @@ from drumline.core.learned import Fix, Lesson
 from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
+from drumline.core.sweeps import Sweep
 from drumline.core.tally import Tally
 from drumline.core.vocabulary import Mode, Mutants, OnConflict, Ownership, Resettled, Review, RunEnd, StepEnd
 from drumline.record import field
@@ -146,7 +147,7 @@ class StepFinished(Event):
     `tallies` are the figures of its checks. Of its scenarios, `claims`, its agent says that `claimed` passed.
     `findings` are those of its review, `reviews` counts the attempts at them, `reviewed` says who made it;
     `unreviewed` why there is none although there was to be one. `supersedes` are checks of steps that it needs which
-    fail since it landed.
+    fail since it landed, `swept` is what a look for edge cases said.
     """
 
     step: StepId
@@ -194,6 +195,7 @@ class StepFinished(Event):
     reviewed: str = ""
     unreviewed: str = ""
     supersedes: tuple[Superseded, ...] = ()
+    swept: Sweep | None = None
 
     @property
     def proof(self) -> Proof | None:

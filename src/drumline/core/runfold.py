@@ -116,9 +116,10 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     steps.update({step.id: step for step in event.changed})
     for step in event.changed:
         begun = step.id in state.finished or step.id in state.working
-        if begun and event.cause is not PlanCause.HEAL:  # which changes only what a step needs
+        if begun and event.cause not in (PlanCause.HEAL, PlanCause.ANNOTATION):  # which are not about what it does
             state.rewritten[step.id] = state.rounds.get(step.id, 0) + 1
         state.unfiled.discard(step.id)
+    state.unrevised.discard(event.revision)
     order = dict.fromkeys((*event.order, *steps))
     plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
     said = {name: getattr(event, name) for name in ("preamble", "preflight", "final", "not_run")}
@@ -136,6 +137,16 @@ def _correction_planned(state: RunState, event: ev.CorrectionPlanned) -> None:
 def _correction_refused(state: RunState, event: ev.CorrectionRefused) -> None:
     state.corrections.pop(event.step, None)
     state.unfiled.discard(event.step)
+
+
+def _revision_planned(state: RunState, event: ev.RevisionPlanned) -> None:
+    state.revisions[event.id] = event
+    state.unrevised.add(event.id)
+
+
+def _revision_refused(state: RunState, event: ev.RevisionRefused) -> None:
+    state.revisions.pop(event.id, None)
+    state.unrevised.discard(event.id)
 
 
 def _document_written(state: RunState, event: ev.DocumentWritten) -> None:
@@ -336,6 +347,8 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.PlanChanged: _changed,
     ev.CorrectionPlanned: _correction_planned,
     ev.CorrectionRefused: _correction_refused,
+    ev.RevisionPlanned: _revision_planned,
+    ev.RevisionRefused: _revision_refused,
     ev.DocumentWritten: _document_written,
     ev.FileWritten: _file_written,
     ev.StepsDeclared: _declared,

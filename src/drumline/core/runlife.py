@@ -60,6 +60,8 @@ OF_STEPS: tuple[type[ev.Event], ...] = (
     ev.GateOpened,
     ev.CorrectionPlanned,
     ev.CorrectionRefused,
+    ev.RevisionPlanned,
+    ev.RevisionRefused,
     ev.DocumentWritten,
     ev.FileWritten,
     ev.TicketTaken,
@@ -156,6 +158,7 @@ def _check_names(run: Known, event: ev.Event) -> None:
             | ev.CandidateDropped(step=step)
             | ev.BranchMoved(step=step)
             | ev.CorrectionPlanned(helps=step)
+            | ev.RevisionPlanned(step=step)
             | ev.GateOpened(step=step)
         ):
             _check_steps(run, event, (step,))

@@ -44,9 +44,10 @@ class RunState:
     `removed` are steps that an edit took out of the plan. `rounds` counts how often a step was reopened; `rewritten` is
     the round from which on its present text counts, `reopened` says what is special about its present round. `quiet`
     says that no step was claimed since the run branch was seen where we left it. `corrections` are corrective steps
-    that were planned, and `unfiled` those of them that are not in the plan's files yet; `unwritten` are documents, by
-    path, that are not, `documents` the digests of those that are. `final_before` is how the last walk of the run ended
-    before more was landed.
+    that were planned, and `unfiled` those of them that are not in the plan's files yet; `revisions` and `unrevised` are
+    the same for changes of what steps say. `unwritten` are documents, by path, that are not in their place yet,
+    `documents` the digests of those that are. `final_before` is how the last walk of the run ended before more was
+    landed.
     """
 
     id: RunId
@@ -66,6 +67,8 @@ class RunState:
     reopened: dict[StepId, ev.StepReopened] = field(default_factory=dict)
     corrections: dict[StepId, ev.CorrectionPlanned] = field(default_factory=dict)
     unfiled: set[StepId] = field(default_factory=set)
+    revisions: dict[str, ev.RevisionPlanned] = field(default_factory=dict)
+    unrevised: set[str] = field(default_factory=set)
     unwritten: dict[str, ev.DocumentWritten] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
     gates: dict[GateId, Gate] = field(default_factory=dict)

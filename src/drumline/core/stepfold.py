@@ -90,6 +90,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.verdicts = {}
     if not event.keeps:
         state.reviewed, state.findings = None, {}
+    state.swept = None
     state.trouble = ""
 
 
@@ -307,6 +308,10 @@ def _work_reviewed(state: StepState, event: ev.WorkReviewed, _: Phase) -> None:
     state.reviewed = event
 
 
+def _work_swept(state: StepState, event: ev.WorkSwept, _: Phase) -> None:
+    state.swept = event
+
+
 def _finding_recorded(state: StepState, event: ev.FindingRecorded, _: Phase) -> None:
     state.findings[event.finding.id] = Found(finding=event.finding)
     state.numbered += 1
@@ -378,6 +383,7 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.LandingRefused: _refused,
     ev.StepLanded: _landed,
     ev.WorkReviewed: _work_reviewed,
+    ev.WorkSwept: _work_swept,
     ev.FindingRecorded: _finding_recorded,
     ev.FindingConfirmed: _finding_confirmed,
     ev.FindingSettled: _finding_settled,

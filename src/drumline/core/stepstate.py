@@ -67,7 +67,8 @@ class StepState(Attempts):
     checks that pass since the last of them.
 
     `reviews` counts attempts at what reviewers found, which use up no fix either; `reviewed` is the last look of one,
-    `findings` are what was found since the work began, by id, and `numbered` counts those of all rounds.
+    `findings` are what was found since the work began, by id, and `numbered` counts those of all rounds;
+    `swept` is the last look for edge cases.
 
     `mending` are the failing checks that the latest attempt was told of, `learned` what came of such attempts,
     `given` the lessons that it has.
@@ -118,6 +119,7 @@ class StepState(Attempts):
     reviewed: ev.WorkReviewed | None = None
     findings: dict[str, Found] = field(default_factory=dict)
     numbered: int = 0
+    swept: ev.WorkSwept | None = None
     timeouts: int = 0
     passing: tuple[str, ...] = ()
     clash: Clash | None = None

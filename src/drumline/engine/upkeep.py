@@ -33,6 +33,7 @@ from drumline.engine.kills import repeat_killed
 from drumline.engine.landingline import LandingLine
 from drumline.engine.learning import Learning
 from drumline.engine.nodes.plan import file_correction
+from drumline.engine.nodes.revise import file_revision
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.outbox import Outbox, block_unmarked
 from drumline.engine.planwatch import OtherRuns, PlanWatch
@@ -129,6 +130,9 @@ class Upkeep:
         for planned in [run.corrections[name] for name in sorted(run.unfiled)]:
             if planned.origin not in held:  # who planned it has died, or was let go, before it was written
                 yield await file_correction(self.services.planfiles, run, planned)
+        for revised in [run.revisions[name] for name in sorted(run.unrevised)]:
+            if revised.origin not in held:
+                yield await file_revision(self.services.planfiles, run, revised)
         overdue = self._outbox.overdue(run, self._plan.known(run).marks, held) if has_files(run.plan) else ()
         for step in overdue:
             held = self.store.list_claims(run.id)  # the write before may have waited seconds for a git of the user's

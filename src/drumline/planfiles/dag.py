@@ -18,12 +18,13 @@ from drumline.core.plan import Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.patterns import compile_late
 from drumline.planfiles.correction import native_file
-from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
+from drumline.planfiles.folder import Beside, Contents, FolderFiles
 from drumline.planfiles.notes import NOTES, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.rootfile import add_row, compare, read_root
 from drumline.planfiles.rootmarks import show_marks
+from drumline.planfiles.source import list_names
 from drumline.planfiles.stepfile import NATIVE, Form, StepFile, parse_step
 from drumline.ports.planfiles import Correction
 

@@ -18,8 +18,8 @@ from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.drafts import PlanLock, put_file, until_settled
-from drumline.planfiles.notes import read_notes
-from drumline.planfiles.placing import Placeless
+from drumline.planfiles.notes import find_notes, read_notes
+from drumline.planfiles.revising import Revisable, is_revised, unlike
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Correction, ProgressReport
@@ -83,11 +83,11 @@ class Dialect(Protocol):
         ...
 
 
-class DocumentFiles(Placeless):
+class DocumentFiles(Revisable):
     """One plan in one file. `file` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
     def __init__(self, file: Path, dialect: Dialect, *, repo: Path, locks: Path | None = None) -> None:
-        self._file = file
+        self._file, self._repo = file, repo
         self._dialect = dialect
         self._path = file.relative_to(repo).as_posix()
         lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
@@ -161,6 +161,26 @@ class DocumentFiles(Placeless):
 
         with self._lock.hold():
             return until_settled(insert)
+
+    def _find_file(self, step: Step) -> Path:
+        return self._file
+
+    def _read_words(self, step: Step) -> str:
+        return self._load()
+
+    def _add_case(self, text: str, step: Step, said: str, *, by: StepId) -> str | None:
+        """No room, unless the format says otherwise."""
+        return None
+
+    def _find_notes(self) -> Path | None:
+        return find_notes(self._file, repo=self._repo)
+
+    def _assure_revised(self, before: str, after: str, step: Step, *, adds: bool) -> None:
+        then, now = self._parse(before), self._parse(after)
+        pairs = zip(then.steps, now.steps, strict=False)
+        same = [one == other or (one.id == step.id and is_revised(one, other, adds=adds)) for one, other in pairs]
+        if dict(then.marks) != dict(now.marks) or len(then.steps) != len(now.steps) or not all(same):
+            raise unlike(step, self._path)
 
     def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
         """Refused: the document has a place for checks."""

@@ -6,7 +6,6 @@ them. A write changes one file: whatever a person keeps in the others is theirs.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,8 +25,9 @@ from drumline.planfiles.fingerprints import Fingerprints
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
 from drumline.planfiles.overview import Overview
-from drumline.planfiles.placing import Placeless
-from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, read_bytes
+from drumline.planfiles.revising import Revisable, is_revised, unlike
+from drumline.planfiles.rewriting import add_case
+from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, list_in, read_bytes
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record
@@ -127,13 +127,13 @@ class _Scan:
     problems: list[Problem] = field(default_factory=list)
 
 
-class FolderFiles(Placeless):
+class FolderFiles(Revisable):
     """One plan directory. `root` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
     reports_progress = False
 
     def __init__(self, root: Path, layout: Layout, *, repo: Path, locks: Path | None = None) -> None:
-        self._root = root
+        self._root, self._repo = root, repo
         self._layout = layout
         self._path = root.relative_to(repo).as_posix()
         self._prefix = "" if self._path == "." else f"{self._path}/"
@@ -239,6 +239,21 @@ class FolderFiles(Placeless):
             put_file(self._file(helps), waiting.encode(), before=text.encode())
         return (there or [name])[0]
 
+    def _find_file(self, step: Step) -> Path:
+        return self._file(step)
+
+    def _read_words(self, step: Step) -> str:
+        return self._load(step)
+
+    def _add_case(self, text: str, step: Step, said: str, *, by: StepId) -> str:
+        front = read_frontmatter(text, step.path)
+        return add_case(text, said, by=by, body=0 if isinstance(front, Problem) else front.body)
+
+    def _assure_revised(self, before: str, after: str, step: Step, *, adds: bool) -> None:
+        then, now = (self._layout.parse(text, step.path, self._form(step)) for text in (before, after))
+        if not is_revised(then.step, now.step, adds=adds) or then.marks != now.marks:
+            raise unlike(step, self._path)
+
     def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
         """Refused: the files of the steps have a place for checks."""
         message = f"{self._path} keeps checks in the files of its steps"
@@ -277,7 +292,7 @@ class FolderFiles(Placeless):
 
     def _names(self) -> list[str]:
         """Every file of the plan."""
-        found = [name for folder in self._layout.folders for name in _list_names(self._root, folder)]
+        found = [name for folder in self._layout.folders for name in list_in(self._root, folder)]
         return [name for name in found if self._layout.is_step(name) or self._layout.is_beside(name)]
 
     def _keep_beside(self, scan: _Scan, name: str, data: bytes) -> None:
@@ -371,18 +386,6 @@ class FolderFiles(Placeless):
         if isinstance(found, Problem):
             raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {self._path}")
         return found
-
-
-def list_names(folder: Path) -> list[str]:
-    """The names in a directory; none if it is not one or is a link."""
-    if folder.is_symlink() or not folder.is_dir():
-        return []
-    with os.scandir(folder) as entries:
-        return [entry.name for entry in entries]
-
-
-def _list_names(root: Path, folder: str) -> list[str]:
-    return [f"{folder}/{name}" if folder else name for name in list_names(root / folder if folder else root)]
 
 
 def _bad_name(path: str) -> Problem:

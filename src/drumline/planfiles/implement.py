@@ -29,6 +29,7 @@ from drumline.planfiles.implement_steps import StepPart, helped_by, link, name_r
 from drumline.planfiles.markdown import Bucket, read_body
 from drumline.planfiles.outline import read_outline
 from drumline.planfiles.preamble import read_preamble
+from drumline.planfiles.rewriting import add_field
 from drumline.planfiles.runstate import BRANCH, FEATURE, SPEC, STATE, find_foreign, is_spec, write_state
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, escape_glob, read_bytes
@@ -177,6 +178,13 @@ class ImplementFiles(AnnotatedFiles):
         foreign = find_foreign(self._spec, self._path.rpartition("/")[0], time.time())
         problems = (*reading.problems, foreign) if foreign else reading.problems
         return replace(reading, plan=replace(reading.plan, branch=f"{FEATURE}{self._spec.name}"), problems=problems)
+
+    def _add_case(self, text: str, step: Step, said: str, *, by: StepId) -> str | None:
+        """A line `**Edge cases:**` in the step's section, or more on that line."""
+        section = _find(_take_apart(text, step.path), step.id, step.path).section
+        found = section.first("edge cases")
+        place = (found.first, found.last) if found is not None else None
+        return add_field(text, section.start, section.end, said, by=by, field=place)
 
     def report_progress(self, progress: ProgressReport) -> str:
         """Bring the state up to date that other tools read."""

@@ -51,13 +51,19 @@ def tell_notes(text: str | None) -> str:
     return f"\n\n# Notes of the plan ({NOTES})\n\n{left_out}{notes[-MAX_NOTES:]}\n"
 
 
+def find_notes(plan: Path, *, repo: Path) -> Path | None:
+    """Where the notes beside a plan of one file are; at the top of the repository they are not the plan's."""
+    return None if plan.parent == repo else plan.with_name(NOTES)
+
+
 def read_notes(plan: Path, *, repo: Path) -> str:
     """What a prompt says of the notes beside a plan of one file.
 
     Notes at the top of the repository are about all of it, so they are not the plan's.
     """
-    if plan.parent == repo:
+    place = find_notes(plan, repo=repo)
+    if place is None:
         return ""
-    data = read_bytes(plan.with_name(NOTES), NOTES)
+    data = read_bytes(place, NOTES)
     text = data if isinstance(data, Problem) else decode(data, NOTES)
     return "" if isinstance(text, Problem) else tell_notes(text)

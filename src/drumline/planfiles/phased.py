@@ -30,14 +30,14 @@ from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.correction import NOTHING, code_span, inherited, quote, split_needs, yaml_list, yaml_text
 from drumline.planfiles.drafts import until_settled
-from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
+from drumline.planfiles.folder import Beside, Contents, FolderFiles
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, read_body
 from drumline.planfiles.notes import NOTES, append_notes, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import put_document
 from drumline.planfiles.preamble import read_preamble
-from drumline.planfiles.source import BOM, NEWLINE, decode, read_bytes
+from drumline.planfiles.source import BOM, NEWLINE, decode, list_names, read_bytes
 from drumline.planfiles.stepfile import Fields, Form, StepFile, neutral_digest, not_run, step_checks
 from drumline.ports.planfiles import Correction
 from drumline.record import replace

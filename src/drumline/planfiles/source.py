@@ -92,3 +92,16 @@ def _refusal(error: OSError, path: str) -> Problem:
     if error.errno == errno.ENOENT:
         return Problem(code="missing_file", message="does not exist", where=f"{path}:1")
     return Problem(code="unreadable", message=f"cannot be read: {error.strerror}", where=f"{path}:1")
+
+
+def list_names(folder: Path) -> list[str]:
+    """The names in a directory; none if it is not one or is a link."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
+def list_in(root: Path, folder: str) -> list[str]:
+    """The names in a folder of a directory, with that folder, or in the directory itself."""
+    return [f"{folder}/{name}" if folder else name for name in list_names(root / folder if folder else root)]

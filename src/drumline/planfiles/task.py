@@ -8,7 +8,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Reading, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.placing import Placeless
-from drumline.ports.planfiles import Correction, ProgressReport
+from drumline.ports.planfiles import Correction, ProgressReport, Revision
 
 HELP = "drumline do --help"
 
@@ -47,6 +47,10 @@ class TaskFiles(Placeless):
     def insert(self, correction: Correction, *, helps: Step) -> str:
         """A task has one step."""
         raise InvalidInput(f"a task has one step; {correction.id!r} cannot be added to it", hint="drumline do TEXT")
+
+    def revise(self, step: Step, revision: Revision, *, write: bool) -> str:
+        """A task has no later steps."""
+        raise InvalidInput(f"a task has no files in which {step.id!r} could be changed", hint=HELP)
 
     def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
         """Refused: there is no file beside which they could be kept."""

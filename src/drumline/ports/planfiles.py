@@ -8,6 +8,7 @@ from typing import Protocol
 from drumline.core.ids import StepId
 from drumline.core.plan import Correction as Correction
 from drumline.core.plan import Marks, Reading, Step
+from drumline.core.plan import Revision as Revision
 from drumline.core.vocabulary import DocumentKind
 from drumline.record import Record, field
 
@@ -92,6 +93,15 @@ class PlanFiles(Protocol):
         """Add a corrective step right after the step it helps, in the format's own words; return its file's path.
 
         Nothing else changes. Inserting the same correction again changes nothing.
+        """
+        ...
+
+    def revise(self, step: Step, revision: Revision, *, write: bool) -> str:
+        """Change what a step says, and nothing else; return the change as a diff, "" if there is nothing to change.
+
+        A line about edge cases goes where the format has room for it, else into the notes beside the plan; `origin` has
+        one for each step at most. InvalidInput if the format has no place, or would read back as something else.
+        Without `write` it is only shown.
         """
         ...
 

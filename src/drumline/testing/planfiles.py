@@ -11,7 +11,7 @@ from drumline.core.plan import Check, Marks, Plan, Reading, Step
 from drumline.core.validation import validate
 from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
-from drumline.ports.planfiles import Correction, ProgressReport
+from drumline.ports.planfiles import Correction, ProgressReport, Revision
 from drumline.record import replace
 
 
@@ -96,6 +96,21 @@ class FakePlanFiles:
         others = [step for step in self._plan.steps if step.id != correction.id]
         self._plan = self._plan.with_steps([*others[:place], self._step(correction.id), *others[place:]])
         return path
+
+    def revise(self, step: Step, revision: Revision, *, write: bool) -> str:
+        """Change what the step says; see the port for the promise."""
+        now, lead = self._step(step.id), f"From {revision.origin}: "
+        words = self._told.get(now.id, now.title)
+        if revision.text and lead in words:
+            return ""
+        if not revision.text and words.count(revision.old) != 1:
+            raise InvalidInput(f"{revision.old!r} is not there once", hint=f"drumline validate {self._plan.path}")
+        added = f"{words}\n{lead}{revision.text}"
+        after = added if revision.text else words.replace(revision.old, revision.new)
+        if write:
+            self._told[now.id] = after
+            self.edit(replace(now, text=after))
+        return f"-{words}\n+{after}"
 
     def place(self, kind: DocumentKind, step: Step) -> str:
         """Each step has a place for its handoff."""

@@ -11,6 +11,7 @@ from drumline.core.ids import FINAL
 from drumline.core.plaintext import count_noun
 from drumline.core.reviewing import MOST_REVIEWS
 from drumline.core.state import RunState
+from drumline.core.sweeping import tell_outcome
 from drumline.core.vocabulary import PlanCause, Settlement, Severity
 from drumline.record import Record
 
@@ -78,7 +79,7 @@ def _find_final(run: RunState) -> StepFinished | None:
 def tell_review(finished: StepFinished) -> str:
     """What a person should know of the review of a step that landed; empty if nothing."""
     if finished.unreviewed:
-        return "not reviewed: its reviewer gave no usable answer"
+        return "; ".join(filter(None, ("not reviewed: its reviewer gave no usable answer", _tell_sweep(finished))))
     parts = [
         f"{count_noun(len(left), severity.value)} {how.value}: {', '.join(one.finding.title for one in left[:3])}"
         for severity, how in (
@@ -88,7 +89,16 @@ def tell_review(finished: StepFinished) -> str:
         )
         if (left := [f for f in finished.findings if f.finding.severity is severity and f.settled is how])
     ]
-    return "; ".join(parts)
+    return "; ".join(filter(None, (*parts, _tell_sweep(finished))))
+
+
+def _tell_sweep(finished: StepFinished) -> str:
+    """What a person should know of the look for edge cases: that there is none, or what it proposes."""
+    sweep = finished.swept
+    if sweep is None or sweep.failure:
+        return "edge cases: not run" if sweep is not None else ""
+    left = [tell_outcome(one) for one in sweep.proposals if not one.applied]
+    return f"proposes: {'; '.join(left)}" if left else ""
 
 
 def _tell(found: Found) -> Finding:

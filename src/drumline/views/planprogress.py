@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from drumline.core.events import CancelRequested, CorrectionRefused, DocumentWritten, PauseRequested, PlanChanged
+from drumline.core.events import (
+    CancelRequested,
+    CorrectionRefused,
+    DocumentWritten,
+    PauseRequested,
+    PlanChanged,
+    RevisionRefused,
+)
 from drumline.core.vocabulary import PlanCause
 from drumline.views.cells import flatten, name_some
 from drumline.views.told import LONGEST_NOTICE, Told
@@ -12,6 +19,9 @@ def tell_change(event: PlanChanged, total: int) -> Told:
     """That the plan is another one: a person edited it, or a walk asked for a further step; `total` are its steps."""
     changed = [step.id for step in event.changed]
     data: dict[str, object] = {"changed": changed, "removed": list(event.removed), "cause": event.cause}
+    if event.revision:
+        text = f"{event.origin} changes what {name_some(changed) or 'the notes of the plan'} say ({event.cause})"
+        return Told(event="plan_changed", text=text, data={**data, "origin": event.origin, "total": total})
     if event.cause is not PlanCause.EDIT:
         added = changed[:1]
         text = f"{event.origin} adds to the plan ({event.cause}): {name_some(added)}, {total:,} steps now"
@@ -33,6 +43,12 @@ def tell_refusal(event: CorrectionRefused) -> Told:
     """That the plan's files do not take a corrective step."""
     text = f"{event.step} could not be added to the plan: {flatten(event.reason, LONGEST_NOTICE)}"
     return Told(event="correction_refused", text=text, data={"step": event.step, "reason": event.reason})
+
+
+def tell_unrevised(event: RevisionRefused) -> Told:
+    """That the plan's files do not take what a step wants a later one to say."""
+    text = f"what {event.step} says could not be changed: {flatten(event.reason, LONGEST_NOTICE)}"
+    return Told(event="revision_refused", text=text, data={"step": event.step, "reason": event.reason})
 
 
 def tell_document(event: DocumentWritten) -> Told:

@@ -28,7 +28,14 @@ from drumline.views.cells import count, flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
 from drumline.views.mutants import tell_tried
-from drumline.views.planprogress import tell_cancel, tell_change, tell_document, tell_pause, tell_refusal
+from drumline.views.planprogress import (
+    tell_cancel,
+    tell_change,
+    tell_document,
+    tell_pause,
+    tell_refusal,
+    tell_unrevised,
+)
 from drumline.views.proofs import proof_json
 from drumline.views.states import is_rejected
 from drumline.views.told import LONGEST_NOTICE, Line, Told, Track
@@ -331,6 +338,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.StepsDeclared: _declared,
         ev.PlanChanged: lambda scene, event: tell_change(event, scene.settle([])[1]),
         ev.CorrectionRefused: lambda scene, event: tell_refusal(event),
+        ev.RevisionRefused: lambda scene, event: tell_unrevised(event),
         ev.DocumentWritten: lambda scene, event: tell_document(event),
         ev.BranchSettled: _branch_settled,
         ev.ModeChanged: _mode,

@@ -20,6 +20,7 @@ from drumline.core.routing import name_agent, spell_agent
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
+from drumline.core.sweeping import tell_cases, tell_updates
 from drumline.core.vocabulary import Settlement, Severity, StepEnd
 from drumline.record import Record, field
 from drumline.views.activity import attempts, fixes, lost
@@ -132,6 +133,8 @@ class StepMade(Record):
     reviews: int
     reviewed: str | None
     unreviewed: str | None
+    edge_cases: tuple[str, ...]
+    downstream: tuple[str, ...]
 
 
 _NAMES = {
@@ -283,6 +286,8 @@ def _make_step(
         reviews=finished.reviews if finished else state.reviews,
         reviewed=(finished.reviewed or None) if finished else None,
         unreviewed=(finished.unreviewed or None) if finished else None,
+        edge_cases=tuple(tell_cases(finished.swept)) if finished and finished.swept else (),
+        downstream=tuple(tell_updates(finished.swept)) if finished and finished.swept else (),
     )
 
 

@@ -12,7 +12,16 @@ from drumline.agents import list_names
 from drumline.agents.sandbox import choose_jail
 from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.inspection import Surroundings
-from drumline.core.flow.model import NO_LANDING, RUN_FLOWS, AgentNode, Flow, LlmNode, is_for_runs, is_for_steps
+from drumline.core.flow.model import (
+    NO_LANDING,
+    RUN_FLOWS,
+    AgentNode,
+    Flow,
+    LlmNode,
+    is_for_runs,
+    is_for_steps,
+    needs_plan,
+)
 from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.reviewers import REVIEWER
 from drumline.core.state import RunState
@@ -151,7 +160,7 @@ def check_flow_agents(project: Project, library: FlowLibrary, flow: Flow) -> lis
 
     Flows that it calls count, too, as far as they can be read. Returns the agents that the nodes name.
     """
-    if is_for_steps(flow):
+    if needs_plan(flow):
         message = f"the flow {flow.name!r} is for steps of plans: it has a `workspace` or `land` node"
         raise InvalidInput(message, hint=f"drumline run PLAN --flow {flow.name}")
     problems: dict[str, str] = {}

@@ -84,7 +84,7 @@ KINDS: Mapping[str, KindRule] = {
                     name="records",
                     shape=Shape.TEXT,
                     about="What the engine records of its answer in the walk of a plan's run: findings about the work, "
-                    "or verdicts about findings; ours.",
+                    "verdicts about findings, or a sweep for edge cases; ours.",
                     choices=RECORDS,
                 ),
                 UPDATES,
@@ -205,7 +205,8 @@ KINDS: Mapping[str, KindRule] = {
                 FieldRule(
                     name="edit",
                     shape=Shape.TEXT,
-                    about="Insert one corrective step, or those that put confirmed findings right (`correct`).",
+                    about="Insert one corrective step, or those that put confirmed findings right (`correct`); "
+                    "write what a sweep says for later steps (`annotate`), or proposes and a person saw (`apply`).",
                     choices=EDITS,
                 ),
                 FieldRule(
@@ -216,9 +217,9 @@ KINDS: Mapping[str, KindRule] = {
                     choices=CAUSES,
                 ),
                 rule("helps", Shape.TEXT, "The step that waits for it; without it the one that is walked."),
-                needed("title", Shape.TEXT, "Its title; a template."),
-                needed("what", Shape.TEXT, "What it has to do; a template."),
-                needed("why", Shape.TEXT, "Why it is needed; a template."),
+                rule("title", Shape.TEXT, "Its title; a template. A corrective step needs it."),
+                rule("what", Shape.TEXT, "What it has to do; a template. A corrective step needs it."),
+                rule("why", Shape.TEXT, "Why it is needed; a template. A corrective step needs it."),
                 rule("files", Shape.TEXTS, "The files that it owns; templates, of which one can give a list."),
                 rule("test", Shape.TEXT, "The command that proves it; a template. A person has to accept it."),
                 rule("into", Shape.TEXT, "The key of the state that receives its id and its file."),

@@ -21,13 +21,15 @@ else:
 VERSION = "1.0"
 REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwrite")
 END_STATES = ("done", "failed", "blocked", "rejected")
-RECORDS = ("findings", "verdicts")
+SWEEP = "sweep"
+RECORDS = ("findings", "verdicts", SWEEP)
 """What the engine can make of an agent's answer."""
 SETTLING = ("confirmed", "accepted", "deferred", "named")
 """What a `settle` node can say of findings; `named` is what a person answers, who may name those to accept."""
-INSERT, CORRECT = "insert", "correct"
-EDITS = (INSERT, CORRECT)
-"""What a `plan` node can do: insert one corrective step, or those that put findings of a review right."""
+INSERT, CORRECT, ANNOTATE, APPLY = "insert", "correct", "annotate", "apply"
+EDITS = (INSERT, CORRECT, ANNOTATE, APPLY)
+"""What a `plan` node can do: insert one corrective step, or those that put findings of a review right; let later steps
+say what a sweep found for them, or what it proposed and a person saw."""
 
 
 class Node(Record):
@@ -157,13 +159,14 @@ class PlanNode(Node):
     """The engine edits the plan: it writes a corrective step into its files, for the step or another one.
 
     `helps` is the step that waits for it; without it the one that is walked. With `edit: correct` it writes one for
-    each cluster of confirmed findings, which its texts know as `cluster`. `fallback` is where a refusal leads.
+    each cluster of confirmed findings, which its texts know as `cluster`; `annotate` and `apply` write what a sweep
+    says. `fallback` is where a refusal leads.
     """
 
     cause: str
-    title: str
-    what: str
-    why: str
+    title: str = ""
+    what: str = ""
+    why: str = ""
     edit: str = INSERT
     helps: str = ""
     files: tuple[str, ...] = ()
@@ -302,4 +305,9 @@ def is_for_runs(flow: Flow) -> bool:
 
 def is_for_steps(flow: Flow) -> bool:
     """Whether a flow is made for steps of plans."""
-    return not is_for_runs(flow) and any(isinstance(node, STEPPING) for node in flow.nodes.values())
+    return not is_for_runs(flow) and any(isinstance(node, LandNode | WorkspaceNode) for node in flow.nodes.values())
+
+
+def needs_plan(flow: Flow) -> bool:
+    """Whether a flow does something that only the walks of a plan's run can do."""
+    return any(isinstance(node, STEPPING) for node in flow.nodes.values())

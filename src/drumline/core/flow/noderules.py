@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping
 from drumline.core.flow.inspection import Inspection, listed
 from drumline.core.flow.lengths import OPERATORS, parse_length_rule
 from drumline.core.flow.model import (
+    CORRECT,
+    INSERT,
     AgentNode,
     ApprovalNode,
     CheckNode,
@@ -19,6 +21,7 @@ from drumline.core.flow.model import (
     LlmNode,
     MapNode,
     Node,
+    PlanNode,
     RagNode,
     RouteNode,
     ScriptNode,
@@ -54,6 +57,8 @@ def check_nodes(inspection: Inspection) -> None:
             _check_route(inspection, node)
         elif isinstance(node, CheckNode):
             _check_commands(inspection, node)
+        elif isinstance(node, PlanNode):
+            _check_plan(inspection, node)
         if isinstance(node, AgentNode | LlmNode) and node.output_schema is not None:
             _check_schema(inspection, node, node.output_schema)
 
@@ -230,6 +235,13 @@ def _check_commands(inspection: Inspection, node: CheckNode) -> None:
             inspection.error(node, ("checks", number), code="empty_check", message=message)
         elif fault := inspection.around.find_check_fault(command):
             inspection.error(node, ("checks", number), code="unknown_check", message=fault)
+
+
+def _check_plan(inspection: Inspection, node: PlanNode) -> None:
+    lacking = [name for name in ("title", "what", "why") if not getattr(node, name)]
+    if node.edit in (INSERT, CORRECT) and lacking:
+        message = f"a corrective step needs a {lacking[0]}; give the node a template for it"
+        inspection.error(node, (lacking[0],), code="missing_field", message=message)
 
 
 def _check_skill_names(inspection: Inspection, node: Node | None, names: Collection[str]) -> None:

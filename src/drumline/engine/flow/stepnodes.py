@@ -19,6 +19,7 @@ from drumline.core.attempts import count_for_agent
 from drumline.core.described import describe
 from drumline.core.examination import Verdict
 from drumline.core.flow.model import (
+    SWEEP,
     AgentNode,
     CheckNode,
     DocumentNode,
@@ -39,6 +40,7 @@ from drumline.core.reviewing import reviews_failures
 from drumline.core.spending import count_usage
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
+from drumline.core.sweeping import is_due
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.vocabulary import DocumentKind, DropCause
 from drumline.engine.closing import Recover, close_open, restore_workspace, tell_moved
@@ -49,10 +51,11 @@ from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
-from drumline.engine.nodes.review import describe_change, find_reasons, record_answer, settle_findings
+from drumline.engine.nodes.review import describe_change, find_reasons, name_reader, record_answer, settle_findings
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Ledger, Note, StepWork, known
 from drumline.engine.nodes.strays import note_change
+from drumline.engine.nodes.sweep import describe_later, record_sweep
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.orienting import tell_missing
 from drumline.engine.performer import StepPerformer
@@ -296,7 +299,8 @@ class StepNodes:
             told = describe(found, self.work.orders, self.state, self.work.run)
             over = found is Verdict.PASSED or (reviews_failures(self.work.run) and not told["again"])
             reasons = await find_reasons(self.work, self.state) if over else ()
-            return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons)})
+            sweep = found is Verdict.PASSED and is_due(self.work.run, self.work.orders.step, self.state)
+            return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons), "sweep": sweep})
         return _end(found) or Outcome(failure="the checks came to no verdict")
 
     async def _land(self) -> Outcome:
@@ -326,8 +330,12 @@ class StepNodes:
         """Let another agent look at the work, and record what it says of it."""
         reasons = await find_reasons(self.work, self.state)
         change = await describe_change(self.work, self.state, reasons)
-        seen = visit._replace(values=overlay({"change": change}, visit.values))
+        later = await describe_later(self.work) if node.records == SWEEP else ""
+        seen = visit._replace(values=overlay({"change": change, "later": later}, visit.values))
         outcome = await self._attempt_by_visit(command, seen, reader="the node")
+        if node.records == SWEEP:
+            by = name_reader(node, self.work, self.state).name
+            return await record_sweep(outcome, self.work, self.state, by=by)
         return record_answer(node, outcome, self.work, self.state, reasons=reasons)
 
     async def _attempt_by_visit(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
