@@ -104,7 +104,8 @@ TABLE: tuple[Setting, ...] = (
         help="How much is done around the work on a step; by default full for phased plans, and always quick for do. "
         "It is recorded with the run. Quick: implement, checks, fixes, landing. Standard: a step that names what is "
         "not there is compared with the code first; one that still fails its checks is diagnosed and "
-        "gets a corrective step. Full: every step is compared with the code, analysed and inspected, too.",
+        "gets a corrective step; flagged steps are swept for edge cases. Full: every step is compared with the code, "
+        "analysed, inspected and swept, and the whole is reviewed at the end.",
     ),
     Setting(
         key="review",
@@ -112,7 +113,7 @@ TABLE: tuple[Setting, ...] = (
         legal="risk, all or none",
         default=Review.RISK.value,
         help="Which steps another agent reviews before they land, by default all of plans in waves, and never with the "
-        "rigor quick. Risk: a change of 5 files or more, of a boundary (authentication, cryptography, payments, "
+        "rigor quick. All reviews the whole at the end of the run, too, as flagged steps do. Risk: a change of 5 files or more, of a boundary (authentication, cryptography, payments, "
         "migrations, a public API, concurrency) or of what judges it, and what the plan flags.",
     ),
     Setting(

@@ -46,7 +46,7 @@ class Sweeping(WritingAgent):
             self.prompts.append(assignment.prompt)
             if self.writes:
                 (assignment.workspace / "mine.py").write_text("mine\n")
-            nothing = {"edge_cases": [], "annotations": [], "proposals": []}
+            nothing: dict[str, list[object]] = {"edge_cases": [], "annotations": [], "proposals": []}
             said = json.dumps(self.answer if assignment.step == "a" else nothing)
             return Outcome(message="I would rather not say." if self.mute else said)
         if assignment.node in ("look", "confirm"):
@@ -153,8 +153,9 @@ def test_a_proposal_is_refused_if_what_was_shown_is_not_there_any_more(tmp_path:
     assert [one.step for one in refused] == [B]
     assert "Do b twice" in harness.planfiles.text(run.plan.by_id[B])
     assert run.finished[A].commit is not None
-    assert run.finished[A].swept is not None
-    assert "cannot be applied" in tell_updates(run.finished[A].swept)[0]
+    swept = run.finished[A].swept
+    assert swept is not None
+    assert "cannot be applied" in tell_updates(swept)[0]
 
 
 def test_a_proposal_for_words_that_are_not_there_is_told_and_not_asked_about(tmp_path: Path) -> None:
@@ -164,8 +165,9 @@ def test_a_proposal_for_words_that_are_not_there_is_told_and_not_asked_about(tmp
     run = harness.drive()
 
     assert run.ended is not None
-    assert run.finished[A].swept is not None
-    assert "cannot be applied" in tell_updates(run.finished[A].swept)[0]
+    swept = run.finished[A].swept
+    assert swept is not None
+    assert "cannot be applied" in tell_updates(swept)[0]
 
 
 @pytest.mark.parametrize("how", ["mute", "writes"])
