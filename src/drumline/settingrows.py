@@ -113,8 +113,9 @@ TABLE: tuple[Setting, ...] = (
         legal="risk, all or none",
         default=Review.RISK.value,
         help="Which steps another agent reviews before they land, by default all of plans in waves, and never with the "
-        "rigor quick. All reviews the whole at the end of the run, too, as flagged steps do. Risk: a change of 5 files or more, of a boundary (authentication, cryptography, payments, "
-        "migrations, a public API, concurrency) or of what judges it, and what the plan flags.",
+        "rigor quick. Risk: a change of 5 files or more, of a boundary (authentication, cryptography, payments, "
+        "migrations, a public API, concurrency) or of what judges it, and what the plan flags. With all, and after "
+        "flagged steps, everything that has landed is reviewed at the end of the run, too.",
     ),
     Setting(
         key="flow",
