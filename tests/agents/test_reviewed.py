@@ -13,7 +13,9 @@ from tests.acceptance.cli_user import PLAN, User, leaving_nothing, make_user, st
 from tests.agents.test_end_to_end import equip, write_file
 from tests.modelserver import Answer, ModelServer, Scenario, Turn
 
-BLOCKER = {
+from drumline.core.flow.model import Json
+
+BLOCKER: Json = {
     "severity": "blocker",
     "file": "src/auth/login.py",
     "line": 1,
@@ -25,7 +27,7 @@ OPEN, SHUT = "def check():\n    return True\n", "def check(name):\n    return na
 DUE = "these findings stand. Put right what they name"
 
 
-def answer(name: str, when: str, value: object) -> Scenario:
+def answer(name: str, when: str, value: Json) -> Scenario:
     """What a model answers with fields."""
     return Scenario(name=name, when=when, turns=(Turn(answer=Answer(value=value)),))
 
