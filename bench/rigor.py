@@ -1,4 +1,7 @@
-"""What a step that raises nothing costs with rigor standard beside quick, by the demo's plan: calls and tokens."""
+"""What a step that raises nothing costs with rigor standard beside quick, by the demo's plan: calls and tokens.
+
+And what each node of its steps is sent with rigor full.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figure
+from drumline.core.events import AttemptStarted
+from drumline.core.ids import RunId
 from drumline.demo.project import PLAN, clean_environment, make_project
+from drumline.store.sqlite import SqliteStore
 
 PLAIN = ("step-1", "step-2")
 """The steps of the demo that come before one that is blocked with rigor quick, and whose first attempt passes."""
@@ -40,6 +46,40 @@ def measure_rigor(folder: Path) -> list[Figure]:
             note=note,
         ),
     ]
+
+
+def measure_nodes(folder: Path) -> list[Figure]:
+    """Tokens that each node of the demo's steps is sent with rigor full: the median of its prompts."""
+    found = _read_prompts(folder)
+    task = median(found["implement"])
+    return [
+        Figure(
+            name=f"tokens sent to the node {node}",
+            unit="tokens",
+            values=[median(lengths)],
+            reference="the node implement",
+            references=[task],
+            note=f"{len(lengths)} prompts of the demo with rigor full",
+        )
+        for node, lengths in sorted(found.items())
+    ]
+
+
+def _read_prompts(folder: Path) -> dict[str, list[float]]:
+    """The lengths of all prompts of a run of the demo, by node, in tokens."""
+    project = make_project(folder)
+    env = {**clean_environment(), "DRUMLINE_RIGOR": "full"}
+    command = project.start("run", PLAN, "--autonomy", "autopilot")
+    subprocess.run(command, cwd=project.top, env=env, capture_output=True, check=False)
+    (home,) = project.top.glob(".git/drumline/runs/*")
+    lengths: dict[str, list[float]] = {}
+    store = SqliteStore.open(project.top / ".git" / "drumline" / "state.db")
+    for entry in store.tail(RunId(home.name)):
+        event, file = entry.event, home / entry.stream.step
+        if isinstance(event, AttemptStarted) and (file / f"prompt-{event.attempt}.md").is_file():
+            text = (file / f"prompt-{event.attempt}.md").read_text(encoding="utf-8")
+            lengths.setdefault(event.node, []).append(len(text) / LETTERS)
+    return lengths
 
 
 def _play(folder: Path, rigor: str) -> tuple[list[float], list[float]]:

@@ -28,7 +28,7 @@ from bench.ownership import measure_ownership
 from bench.places import measure_places
 from bench.proving import measure_proving
 from bench.resume import measure_resume
-from bench.rigor import measure_rigor
+from bench.rigor import measure_nodes, measure_rigor
 from bench.startup import measure_startup
 from bench.transitions import measure_transitions
 from bench.validating import SIZES, measure_validation
@@ -51,6 +51,7 @@ def parts(*, quick: bool) -> list[Part]:
         ("places", partial(measure_places, rounds=3, files=2_000 if quick else 20_000)),
         ("proving", partial(measure_proving, steps=8 if quick else 20, suite=1.0 if quick else 5.0)),
         ("rigor", measure_rigor),
+        ("nodes", measure_nodes),
         ("flow", partial(measure_flow, rounds=rounds)),
         ("durable flow", partial(measure_durable_flow, rounds=rounds)),
         ("flow beside other engines", partial(measure_beside, rounds=rounds)),
