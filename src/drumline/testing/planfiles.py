@@ -123,7 +123,7 @@ class FakePlanFiles:
     def put(self, path: str, text: str, *, before: str = "") -> str:
         """Keep a document, so that a test can look at it; see the port for the promise."""
         if not path.endswith("-handoff.md"):
-            raise InvalidInput(f"{path!r} is not a place of a document", hint=f"drumline validate {self._plan.path}")
+            raise InvalidInput(f"the plan has no place for {path!r}", hint=f"drumline validate {self._plan.path}")
         there = digest_document(self.documents[path]) if path in self.documents else ""
         if there not in ("", before, digest_document(text)):
             return ""
