@@ -199,7 +199,9 @@ class PhasedFiles(FolderFiles):
                 return until_settled(lambda: append_notes(self._root / NOTES, text))
         folder, _, name = path.removeprefix(self._prefix).partition("/")
         if folder != HANDOFFS or not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
-            raise InvalidInput(f"{path!r} is not a place of a handoff", hint=f"drumline validate {self._path}")
+            raise InvalidInput(
+                f"the plan has no place for a handoff at {path!r}", hint=f"drumline validate {self._path}"
+            )
         with self._lock.hold():
             return until_settled(lambda: put_document(self._root / folder / name, text, before=before))
 
