@@ -74,9 +74,6 @@ def test_steps_that_pass_alone_and_fail_together_go_back_to_the_agent_of_the_lat
 
     late = find_late(user)
     prompt = user.prompt(late, 2)
-    coming = f"a conflict is coming: {late}, which is in work, changes the same lines of README.md"
-    assert coming in user.drumline("why", find_other(late)).out
-    assert coming in ran.text
     status = look(user)
     assert ran.code == 0
     assert "## Other steps landed while you worked" in prompt
@@ -114,6 +111,9 @@ def test_a_conflict_goes_back_to_the_agent_with_both_sides_and_the_rest_goes_on(
     late = find_late(user)
     prompt = user.prompt(late, 2)
     both = (user.folder / "home" / "seen").read_text(encoding="utf-8")
+    coming = f"a conflict is coming: {late}, which is in work, changes the same lines of README.md"
+    assert coming in user.drumline("why", find_other(late)).out
+    assert coming in ran.text
     assert ran.code == 0
     assert set(states_of(user.status()).values()) == {"done"}
     assert "- `README.md`" in prompt
@@ -136,7 +136,7 @@ def test_a_person_is_asked_about_a_conflict_first_if_that_is_set(user: User, cho
     assert ran.code == 2, ran.text
     assert f"its changes conflict with what landed since its base ({early}) in README.md" in why
     assert str(look(user)[early]["commit"])[:9] in why
-    assert look(user)[late]["state"] == ("done" if choice == "retry" else "failed")
+    assert look(user)[late]["state"] == ("done" if choice == "retry" else "rejected")
     assert answered.code == (0 if choice == "retry" else 1), answered.text
     if choice == "retry":
         assert user.git("show", f"{user.branch()}:README.md") == "one\ntwo"

@@ -52,7 +52,7 @@ def want(run: RunState, *, found: Marks = READY, claimed_at: str = "") -> Wanted
         ([STARTED, gate_for("g", "a")], READY, "now", OURS),
         ([finish("a", "blocked", reason="x")], OURS, "", Marks(status=Status.BLOCKED, reason="x")),
         ([finish("a", "failed", reason="x")], OURS, "", Marks(status=Status.FAILED, reason="x")),
-        ([finish("a", "failed", reason="no", rejected=True)], OURS, "", Marks(status=Status.FAILED, reason="no")),
+        ([finish("a", "failed", reason="no", rejected=True)], OURS, "", READY),
         ([finish("a", "skipped", reason="x")], READY, "", Marks(status=Status.SKIPPED, reason="x")),
         ([mirrored(OURS), finish("a", "blocked"), ev.StepReopened(step=A)], READY, "", READY),
         ([mirrored(READY), ev.StepsDeclared(steps=(A,))], Marks(status=Status.DONE), "", None),

@@ -40,6 +40,8 @@ def wanted(run: RunState, step: Step, found: Marks, *, claimed_at: str) -> Wante
     if finished is not None:
         ticked = tuple(c.line for c in step.checks if c.line) if finished.state is StepEnd.DONE else ()
         ticked += _list_verified(run, step)
+        if finished.rejected:
+            return Wanted(marks=Marks(status=Status.READY))  # what was done is not wanted: the step is still to do
         return Wanted(marks=Marks(status=_FINAL[finished.state], reason=_one_line(finished.reason)), ticked=ticked)
     if step.id in run.working:
         return Wanted(marks=_in_work(run, step.id, claimed_at=claimed_at))
