@@ -488,7 +488,7 @@ def test_a_corrective_step_has_marks_like_any_other(harness: Harness, marks: Mar
     assert harness.files.marks(harness.step()) == Marks()
 
 
-@pytest.mark.parametrize("kind", DocumentKind)
+@pytest.mark.parametrize("kind", [kind for kind in DocumentKind if kind is not DocumentKind.NOTES])
 def test_a_document_is_put_in_its_place_once_and_replaces_only_our_own(
     any_harness: Harness, kind: DocumentKind
 ) -> None:
@@ -511,6 +511,25 @@ def test_a_document_is_put_in_its_place_once_and_replaces_only_our_own(
     assert second not in ("", first)
     assert (nothing, files.read_document(kind, step)) == ("", "two\n")
     assert any(fnmatch(path, pattern) for pattern in files.patterns)
+
+
+def test_what_a_step_notes_is_added_to_the_notes_of_its_plan_once(any_harness: Harness, tmp_path: Path) -> None:
+    files = any_harness.files
+    path = files.place(DocumentKind.NOTES, any_harness.step())
+    if not path:
+        with pytest.raises(InvalidInput, match="no place"):
+            files.put("plan/NOTES.md#step", "- one\n")
+        return
+    notes = tmp_path / path.partition("#")[0]
+    notes.write_text("# Somebody else's\n", encoding="utf-8")
+
+    first = files.put(path, "- one\n")
+    again = files.put(path, "- one\n", before=first)
+    second = files.put(path, "- two\n")
+
+    assert first == again != ""
+    assert second not in ("", first)
+    assert notes.read_text(encoding="utf-8") == "# Somebody else's\n- one\n- two\n"
 
 
 def correction_for(step_id: str, tail: str = "h") -> Correction:

@@ -117,7 +117,8 @@ class PlanFiles(Protocol):
         """Write a document at a place that `place` gave; return the file's digest.
 
         Atomic, under a file lock; nothing is written when nothing would change. A file that has neither this text nor
-        the digest `before` is somebody else's: it is left alone, and "" is returned. InvalidInput for any other place.
+        the digest `before` is somebody else's: it is left alone, and "" is returned. Notes are not replaced: the lines
+        that the plan's notes do not have are added behind them. InvalidInput for any other place.
         """
         ...
 
