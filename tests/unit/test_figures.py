@@ -21,6 +21,7 @@ from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, sum_agents,
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
+from drumline.core.sweeps import Sweep
 from drumline.core.vocabulary import Mode, RunEnd, Settlement, Severity
 from drumline.views.stopwatch import Stopwatch
 
@@ -66,6 +67,7 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.StepRestarted: ev.StepRestarted(round=state.round + 1),
         ev.StepRechecked: ev.StepRechecked(round=state.round + 1),
         ev.WorkReviewed: ev.WorkReviewed(tree=TREE),
+        ev.WorkSwept: ev.WorkSwept(sweep=Sweep(by="a"), tree=TREE),
         ev.FindingRecorded: ev.FindingRecorded(finding=FINDING),
         ev.FindingConfirmed: ev.FindingConfirmed(finding="a-F1", by="r"),
         ev.FindingSettled: ev.FindingSettled(finding="a-F1", how=Settlement.FIXED, by="r"),
