@@ -197,5 +197,5 @@ def test_a_step_whose_check_a_later_step_breaks_is_named_in_the_summary(tmp_path
     ran = user.run()
 
     assert ran.code == 2, ran.text
-    assert "step-1 Make step-1 (its check fails on the head of the run branch)" in ran.text
+    assert "step-1 Make step-1: shared.txt (its check fails on the head of the run branch)" in ran.text
     assert "@final: node" not in ran.text

@@ -81,7 +81,7 @@ def test_what_is_accepted_is_written_before_the_explained_settings(
 
     commands = {"lint": "make lint", "build": "npm run build", "test": "make test"}
     assert read(repo) == {"setup": "npm ci", "commands": commands}
-    assert "# jobs = 4" in (repo / ".drumline/config.toml").read_text()
+    assert '# rigor = "standard"' in (repo / ".drumline/config.toml").read_text()
 
 
 def test_a_configuration_that_is_there_keeps_what_it_says_and_gets_the_rest(

@@ -203,6 +203,7 @@ def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path,
         "sibling",
         "step",
         "step-review",
+        "step-sweep",
     ]
     assert list_flows(around=top, top=top).keys() == {
         "approach",
@@ -213,6 +214,7 @@ def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path,
         "preflight",
         "step",
         "step-review",
+        "step-sweep",
     }
 
 

@@ -236,11 +236,11 @@ def accept(doubts: Sequence[Doubt], *, asked: int = 0) -> GateOpened:
     lines = [f"\n  - {tell_doubt(doubt)}" for doubt in doubts[:MOST_DOUBTS]]
     left = len(doubts) - MOST_DOUBTS
     more = f"\n  … and {left:,} more" if left > 0 else ""
-    which = "1 step is" if len(doubts) == 1 else f"{len(doubts):,} steps are"
+    which = "1 step needs" if len(doubts) == 1 else f"{len(doubts):,} steps need"
     return GateOpened(
         gate=GateId(GateKind.ACCEPT if asked == 0 else f"{GateKind.ACCEPT}.{asked + 1}"),
         kind=GateKind.ACCEPT,
-        question=f"{which} not proved as the setting `require` asks:{''.join(lines)}{more}\nAccept that?",
+        question=f"{which} a person's yes (see the setting `require`):{''.join(lines)}{more}\nAccept that?",
         options=(YES, NO),
         person_only=True,
         doubts=tuple(doubts),
