@@ -45,7 +45,7 @@ def run(user: User, plan: str, step: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("said", "state"), [("proceed", "done"), ("abort", "failed"), ("take the other", "done")])
+@pytest.mark.parametrize(("said", "state"), [("proceed", "done"), ("abort", "rejected"), ("take the other", "done")])
 @pytest.mark.parametrize("form", PLANS)
 def test_a_major_deviation_has_three_answers(tmp_path: Path, form: str, said: str, state: str) -> None:
     user, plan, step = open_user(tmp_path, form, {"say": json.dumps(MAJOR)}, node="orient")
