@@ -6,10 +6,17 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from tests.forking import PLAIN_PYTEST
 from tests.repeats import REPEATS, is_repeat, name_test
 from tests.shown import SHOWN
 
 HERE = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is collected here are our own tests, which need the plugins that projects under test start without."""
+    monkeypatch.delenv(PLAIN_PYTEST, raising=False)
 
 
 class Collected:
