@@ -98,8 +98,8 @@ def _list_deviations(
         yield f"before the work, who compared the step with the code said: {staleness[:MOST_QUOTED]}"
     if finished.fixes:
         yield f"{count_noun(finished.fixes, 'fix', 'es')} after failing checks"
-    mended = [one.finding.title for one in finished.findings if one.settled is Settlement.FIXED]
-    yield from (f"put right after its review: {title}" for title in mended)
+    fixed = [one.finding.title for one in finished.findings if one.settled is Settlement.FIXED]
+    yield from (f"put right after its review: {title}" for title in fixed)
     for gate in run.gates.values():
         if gate.opened.step == orders.step.id and gate.answer is not None:
             comment = f": {gate.answer.comment}" if gate.answer.comment else ""

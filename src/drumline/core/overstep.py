@@ -52,7 +52,7 @@ class _Owners(Record):
     def find(self, path: str) -> Step | None:
         """The first owner of a file, one whose list is a promise before any other."""
         known = (step for way in _ways(path) for step in self.plain.get(way, ()))
-        # Whoever puts a file or link where a folder of theirs is to be keeps them from making it.
+        # A step that puts a file or link where a folder of theirs is to be keeps them from making it.
         found = [*known, *self.folders.get(path, ()), *(step for entry, step in self.globs if names(entry, path))]
         return min(found, key=lambda step: not step.binding, default=None)
 

@@ -153,7 +153,7 @@ def read_accepted(said: str, open_ones: Collection[str]) -> list[str]:
 def describe_review(state: StepState, *, rounds: int | None = None) -> Mapping[str, Json]:
     """The fields of `review` for the conditions and texts of a flow.
 
-    `rounds` is how often findings went back; without it, that is to the step's agent. Nobody goes on with what a
+    `rounds` is how often findings went back; without it, that is to the step's agent. Nobody continues with what a
     reviewer has not looked at again, and what fails its checks is only told.
     """
     left = [one for one in state.findings.values() if one.is_open]

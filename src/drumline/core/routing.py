@@ -68,7 +68,7 @@ def list_candidates(own: Candidate, fallback: Iterable[Candidate]) -> tuple[Cand
 def list_workers(run: RunState, step: Step) -> tuple[Candidate, ...]:
     """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile.
 
-    A profile of the name of its role works on a step that names no agent. Whoever wants another round of the step may
+    A profile of the name of its role works on a step that names no agent. Who wants another round of the step may
     name others for it.
     """
     begun, asked = run.begun, run.reopened.get(step.id)

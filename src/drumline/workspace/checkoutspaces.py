@@ -170,7 +170,7 @@ class CheckoutWorkspaces(GitWorkspaces):
             return
         began_there = read_tip(self._beside) == left
         if not began_there or not await target.contains(tip, left):
-            return  # whoever moved the branch, the landing is refused for it, and a person decides
+            return  # the branch was moved: the landing is refused for it, and a person decides
         kept = f"{target.head_ref.rpartition('/')[0]}/{REPLACED}/{tip}"
         await self._write_refs(Update(ref=kept, new=tip), Update(ref=target.ref, new=left, old=tip))
 

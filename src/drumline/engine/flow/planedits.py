@@ -1,6 +1,6 @@
 """Visits of `plan` nodes: what they plan is recorded, written into the plan's files, and recorded again.
 
-The rule: a visit whose driver died goes on with what it had planned, and whatever it plans is one append.
+The rule: a visit whose driver died continues what it had planned, and whatever it plans is one append.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from drumline.record import replace
 
 
 async def change_plan(node: PlanNode, visit: Visit, work: StepWork, state: StepState, *, ledger: Ledger) -> Outcome:
-    """Write corrective steps into the plan's files; a visit whose driver died goes on with what it had planned."""
+    """Write corrective steps into the plan's files; a visit whose driver died continues what it had planned."""
     if node.edit in (ANNOTATE, APPLY):
         return await _revise(node, work, state, ledger=ledger)
     run, key = work.run, visit.key

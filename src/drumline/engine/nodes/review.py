@@ -131,7 +131,7 @@ def record_answer(
         effects = (*outcome.effects, *seen)
         if not (unseen := tell_unseen(state)):
             return replace(outcome, effects=effects)
-        # A look that failed says nothing about blockers that are open: the flow goes on with those.
+        # A look that failed says nothing about blockers that are open: the flow continues with those.
         silent = {"findings": [], "fixed": [], "review": _describe(work, state)}
         notices = (*outcome.notices, unseen)
         return replace(outcome, output=silent, failure="", failure_class="", effects=effects, notices=notices)
