@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from drumline.core.plan import Marks, Problem, Reading, Severity, Status
+from drumline.core.ids import StepId
+from drumline.core.plan import Correction, Marks, Problem, Reading, Severity, Status
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 
@@ -437,3 +438,54 @@ def test_a_plan_of_a_repository_inside_the_repository_is_refused(tmp_path: Path)
 
     with pytest.raises(InvalidInput, match="another repository"):
         open_plan(inner / "plan", repo=tmp_path)
+
+
+@pytest.mark.parametrize("key", ["needs", "dependsOn", "depends-on", "depends", "dependencies", "blocked_by"])
+def test_other_words_for_needs_count_as_needs(tmp_path: Path, key: str) -> None:
+    found = read(tmp_path, step_1=front("id: step-1"), step_2=front("id: step-2", f"{key}: [step-1]"))
+
+    assert [step.needs for step in found.plan.steps] == [(), ("step-1",)]
+    assert not found.problems
+
+
+def test_depends_on_outweighs_other_words_for_needs(tmp_path: Path) -> None:
+    second = front("id: step-2", "needs: [step-9]", "depends_on: [step-1]")
+
+    found = read(tmp_path, step_1=front("id: step-1"), step_2=second)
+
+    assert found.plan.steps[1].needs == ("step-1",)
+
+
+def test_an_unknown_need_is_located_at_the_word_that_the_file_has(tmp_path: Path) -> None:
+    found = read(tmp_path, step_1=front("id: step-1"), step_2=front("id: step-2", "name: Two", "needs: [step-9]"))
+
+    assert (only(found).code, only(found).where) == ("unknown_need", "plan/step-2.md:4")
+
+
+@pytest.mark.parametrize(("key", "meant"), [("file", "files"), ("Estimates", "estimate"), ("check", "checks")])
+def test_a_misspelt_field_is_named_and_does_not_count(tmp_path: Path, key: str, meant: str) -> None:
+    problem = only(read(tmp_path, step_1=front("id: step-1", f"{key}: x")))
+
+    assert (problem.code, problem.severity) == ("misspelt_field", Severity.WARNING)
+    assert f"did you mean {meant!r}?" in problem.message
+
+
+def test_fields_of_other_tools_are_left_alone(tmp_path: Path) -> None:
+    found = read(tmp_path, step_1=front("id: step-1", "priority: high", "labels: [a]", "created: 2026-01-01"))
+
+    assert not found.problems
+
+
+def test_a_title_in_the_frontmatter_is_the_title(tmp_path: Path) -> None:
+    found = read(tmp_path, step_1=front("id: step-1", "title: The parser"))
+
+    assert found.plan.steps[0].title == "The parser"
+
+
+def test_a_corrective_step_is_added_to_the_needs_below_the_word_that_the_file_has(tmp_path: Path) -> None:
+    found = read(tmp_path, step_1=front("id: step-1"), step_2=front("id: step-2", "needs: [step-1]"))
+    correction = Correction(id=StepId("step-2h"), title="Another way", what="Do it", why="It fails", test="true")
+
+    open_plan(tmp_path / "plan", repo=tmp_path).insert(correction, helps=found.plan.steps[1])
+
+    assert "needs: [step-1, step-2h]" in (tmp_path / "plan/step-2.md").read_text()

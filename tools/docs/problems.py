@@ -44,6 +44,11 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("drawing_differs", "warning", "The drawing in `root.md` shows other steps or needs than the files, which count."),
     ("missing_bucket", "warning", "Success Criteria lack one of their three lists."),
     ("boxes_ticked", "warning", "Every check is ticked but the status is not done; the status counts."),
+    (
+        "misspelt_field",
+        "warning",
+        "A field of a step's file is unknown and looks like a known one. Other unknown fields are left alone.",
+    ),
     ("unknown_role", "warning", "`role` names no shipped profile, so it does not count."),
     ("no_checks", "warning", "A step that is still to do has no check. It can land, but nothing proves it."),
     (

@@ -24,6 +24,9 @@ else:
 
 MAX_CHARS = 64 * 1024
 MAX_DEPTH = 16
+NEEDS = "depends_on"
+ALSO_NEEDS = ("needs", "dependsOn", "depends-on", "depends", "dependencies", "blocked_by", "blocked-by", "blockedBy")
+"""What people and other tools write for `depends_on`: a need that is not read would start a step too early."""
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 Value = str | tuple[str, ...] | None
@@ -156,6 +159,7 @@ class _Reader:
 
     def read(self) -> Frontmatter:
         self._read_document()
+        self._find_needs()
         starts, text = self._starts, self._text
         fence = text[starts[0] : starts[1]]
         return Frontmatter(
@@ -167,6 +171,13 @@ class _Reader:
             indent=self._indent,
             problems=tuple(self._problems),
         )
+
+    def _find_needs(self) -> None:
+        """Enter the needs below their own name, too, where the file has another one for them."""
+        others = (entry for key in ALSO_NEEDS if (entry := self._entries.get(key)))
+        found = next(others, None)
+        if found is not None:
+            self._entries.setdefault(NEEDS, found)
 
     def _read_document(self) -> None:
         events = self._events()

@@ -17,7 +17,7 @@ from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
 from drumline.late import import_late
 from drumline.patterns import compile_late
-from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
+from drumline.planfiles.frontmatter import ALSO_NEEDS, Frontmatter, read_frontmatter
 from drumline.planfiles.hints import read_hints
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, Item, read_body
 from drumline.planfiles.source import digest
@@ -30,6 +30,11 @@ else:
 
 REQUIRED = tuple(level.value for level in Require)
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
+KEYS = (
+    *("id", "name", "title", "depends_on", "files", "checks", "red_first", "tier", "estimate", "role", "alone"),
+    *("ordered", "agent", "require", "tests", "review", "flow", *FIELDS.values(), *ENGINE_KEYS),
+)
+"""What a step's file of the native format can say."""
 
 _NO_ITEM = compile_late(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
 _DURATION = compile_late(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[smhd])")
@@ -219,8 +224,24 @@ def parse_step(text: str, path: str) -> StepFile:
     step = _step(fields, body, text)
     if not step.id and not any(p.code == "bad_value" for p in fields.problems):
         fields.refuse("id", "missing_id", "the frontmatter has no 'id'")
+    _warn_of_misspellings(fields)
     problems = (*fields.problems, *not_run(body, path), *structure(text, body, marks, path))
     return StepFile(step=step if step.id else None, marks=marks, problems=problems)
+
+
+def _warn_of_misspellings(fields: Fields) -> None:
+    """Unknown fields are somebody else's and do not count; one that looks like a known field is named."""
+    others = [key for key in fields.front.entries if key not in KEYS and key not in ALSO_NEEDS]
+    if not others:
+        return
+    from difflib import get_close_matches
+
+    free = [key for key in KEYS if key not in fields.front.entries]
+    for key in others:
+        meant = get_close_matches(key.casefold(), free, n=1, cutoff=0.8)
+        if meant:
+            message = f"{key!r} is not a field of a step, so it does not count; did you mean {meant[0]!r}?"
+            fields.warn(key, "misspelt_field", message)
 
 
 def parse_marks(text: str, path: str, form: Form = NATIVE) -> tuple[Frontmatter, Marks] | Problem:
@@ -266,7 +287,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
     hints = () if "files" in front.entries else read_hints(text[front.body :])
     return Step(
         id=StepId(step_id),
-        title=" ".join(fields.text("name").split()) or body.title or step_id,
+        title=" ".join((fields.text("name") or fields.text("title")).split()) or body.title or step_id,
         needs=tuple(StepId(need) for need in fields.texts("depends_on")),
         files=files or hints,
         binding=bool(files) or not hints,
