@@ -1,7 +1,8 @@
 """Moves the state file of a finished session, and its documents, to where Maestro keeps finished ones.
 
-The rule: nothing is overwritten and nothing else is moved. The state file goes last, so that a session whose move was
-cut short is moved by the next run of it.
+The rule: nothing is overwritten and nothing else is moved. A file gets its second name before it loses its first, and
+the state file loses its own last. So the next run of a session whose move was cut short finishes it: two names of one
+file say what is moved already.
 """
 
 from __future__ import annotations
@@ -49,16 +50,24 @@ def archive_session(file: Path, text: str, region: Region, *, repo: Path, beside
             f"the session is not archived: {', '.join(open_ones)} still has to be reconciled (requires_reconciliation)"
         )
     editor, plans = Editor(text, data.root), file.parent.parent / "plans"
+    kept: list[Path] = []
     for key in DOCUMENTS:
         found = _find_document(data.root.text(key), plans, repo)
         if found is not None:
-            editor.set(data.root, key, _spell(_move(found, plans / ARCHIVE), data.root.text(key), repo))
-    put_file(file, replace_spans(text, editor.spans).encode(), before=text.encode())
+            kept.append(_name_again(found, plans / ARCHIVE))
+            editor.set(data.root, key, _spell(kept[-1], data.root.text(key), repo))
+    after = replace_spans(text, editor.spans)
+    if after != text:
+        put_file(file, after.encode(), before=text.encode())
+    for document in kept:
+        _drop_twins(document, plans)
     (file.parent / f"{session}.design-gate.json").unlink(missing_ok=True)
-    moved = _move(file, file.parent / ARCHIVE, name=f"{session}.md")
+    moved = _name_again(file, file.parent / ARCHIVE, name=f"{session}.md")
     for other in beside:
         if other.is_file():
-            _move(other, moved.parent, name=moved.name + other.name.removeprefix(file.name))
+            _name_again(other, moved.parent, name=moved.name + other.name.removeprefix(file.name))
+            other.unlink()
+    file.unlink()
     return f"the session is over and was moved to {moved.relative_to(repo).as_posix()}"
 
 
@@ -70,13 +79,14 @@ def _find_unreconciled(root: Node) -> list[str]:
 
 
 def _find_document(named: str, plans: Path, repo: Path) -> Path | None:
-    """A document that the session names, if it is a file that lies in its plans and not in the archive of these."""
+    """A document that the session names, if it is a file that lies in its plans or in the archive of these."""
     if not named or "\0" in named:
         return None
+    folders = (plans, plans / ARCHIVE)
     for place in (repo / named, plans / Path(named).name):
         with contextlib.suppress(OSError, ValueError):
-            inside = place.resolve().parent == plans.resolve() and plans.resolve().is_relative_to(repo)
-            if inside and place.is_file() and not place.is_symlink():
+            inside = place.resolve().parent in [folder.resolve() for folder in folders]
+            if inside and plans.resolve().is_relative_to(repo) and place.is_file() and not place.is_symlink():
                 return place
     return None
 
@@ -86,14 +96,22 @@ def _spell(moved: Path, before: str, repo: Path) -> str:
     return str(moved) if Path(before).is_absolute() else moved.relative_to(repo).as_posix()
 
 
-def _move(file: Path, folder: Path, *, name: str = "") -> Path:
-    """Move a file into the folder under a name that is free; a link to it is made first, which overwrites nothing."""
+def _name_again(file: Path, folder: Path, *, name: str = "") -> Path:
+    """Give the file a second name in the folder, one that is free; the name that it has there already is the one."""
     folder.mkdir(parents=True, exist_ok=True)
     stem, dot, ending = (name or file.name).partition(".")
     for number in range(1, MOST_NAMES):
         target = folder / f"{stem}{f'-{number}' if number > 1 else ''}{dot}{ending}"
+        if target.exists() and target.samefile(file):
+            return target
         with contextlib.suppress(FileExistsError):
             os.link(file, target, follow_symlinks=False)
-            file.unlink()
             return target
     raise FileExistsError(f"{folder / (name or file.name)} and {MOST_NAMES} names like it are taken")
+
+
+def _drop_twins(document: Path, plans: Path) -> None:
+    """Remove the first names of a document that has its second one."""
+    for other in plans.iterdir():
+        if other.is_file() and not other.is_symlink() and other.samefile(document):
+            other.unlink()
