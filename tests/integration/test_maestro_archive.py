@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
+from functools import partial
 from pathlib import Path
 
+import pytest
+from tests.integration.deaths import MOST, die_at
 from tests.integration.test_maestro_files import FIRST_DONE, data_of, make_session, progress
 
 from drumline.planfiles.maestro import MaestroFiles
-
-ACTS = ("os.link", "os.remove", "os.rename", "os.mkdir")
-"""What changes a folder, as Python's audit events call it."""
-MOST = 40
-DIED, DONE = 9, 0
 
 
 def make_world(folder: Path) -> Path:
@@ -35,24 +31,6 @@ def archive(state: Path, folder: Path) -> None:
     MaestroFiles(state, repo=folder).report_progress(progress(FIRST_DONE, state="done"))
 
 
-def die_at(number: int, state: Path, folder: Path) -> int:
-    """Archive in a process of its own that ends before its change of that number; returns how it ended."""
-    pid = os.fork()
-    if pid == 0:
-        count = 0
-
-        def watch(event: str, _: object) -> None:
-            nonlocal count
-            count += event in ACTS
-            if count == number:
-                os._exit(DIED)
-
-        sys.addaudithook(watch)
-        archive(state, folder)
-        os._exit(DONE)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
 def show(folder: Path) -> dict[str, str]:
     """Every file there is, with its text; drafts and locks of writers are none."""
     docs = folder / "docs"
@@ -63,25 +41,25 @@ def show(folder: Path) -> dict[str, str]:
     }
 
 
-def test_an_archive_ends_the_same_wherever_the_process_dies(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_an_archive_ends_the_same_wherever_the_process_dies(tmp_path: Path, stride: int) -> None:
     whole = tmp_path / "whole"
     archive(make_world(whole), whole)
     wanted = show(whole)
     kept = whole / "docs/maestro/state/archive/2030-01-02-thing-2.md"
     struck = []
 
-    for number in range(1, MOST):
+    for number in range(1, MOST, stride):
         folder = tmp_path / f"struck-{number}"
         state = make_world(folder)
-        ended = die_at(number, state, folder)
-        if ended == DONE:
+        if not die_at(number, partial(archive, state, folder)):
             break
         struck.append(number)
         if state.exists():
             archive(state, folder)
         assert show(folder) == wanted, f"killed before change {number}"
 
-    assert len(struck) > 8
+    assert len(struck) * stride > 8
     assert data_of(kept)["design_document"].endswith("plans/archive/x-design-2.md")
     assert sorted(name for name in wanted if "plans/" in name) == [
         "maestro/plans/archive/x-design-2.md",

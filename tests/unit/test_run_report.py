@@ -94,6 +94,25 @@ def test_what_the_plan_declares_is_matched_with_landings_and_the_rest_is_named()
     assert [bool(one["commit"]) for one in report["declared"]] == [not why for *_, why in told]
 
 
+def test_files_of_a_step_that_is_not_done_are_its_progress_and_not_changed_by_the_run() -> None:
+    scene = Scene(steps=[step_of("a")], events=[finish("a", "blocked", reason="no", files=("src/a.py",))], live=())
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams={}, diffs={})))
+
+    assert (report["filesChanged"], report["steps"][0]["files"]) == ([], ["src/a.py"])
+    assert "0 of 1 step done" in report_md(report)
+    assert "- a (not landed): src/a.py" in report_md(report)
+
+
+def test_the_report_as_markdown_says_what_was_used_and_names_no_plan_where_there_is_none() -> None:
+    used = {"input": 1200, "output": 30, "cached": 0, "cost_usd": 0.5, "attempts": 2, "unpriced": 1, "replayed": 0}
+
+    told = report_md({**make(), "plan": "", "usage": used})
+
+    assert "Run `r1`, 1 of 3 steps done" in told
+    assert "Used: 1,200 input and 30 output tokens, $0.50 and 1 attempt unpriced." in told
+
+
 def test_the_schema_that_is_shipped_is_the_one_of_the_records() -> None:
     """When this fails: write render_schema() of tools.docs.reportschema into the file."""
     assert SHIPPED.read_text(encoding="utf-8") == render_schema()
@@ -124,9 +143,9 @@ def test_the_report_as_markdown() -> None:
         "",
         "## Files",
         "",
-        "- a: src/a.py, tests/test\\_a.py",
-        "- b: src/a.py",
-        "- c: src/a.py",
+        "- a: src/a.py, tests/test\\_a.py (tests added: tests/test\\_a.py)",
+        "- b (not landed): src/a.py",
+        "- c (not landed): src/a.py",
         "",
         "## Declared",
         "",

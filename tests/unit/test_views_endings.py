@@ -95,6 +95,13 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
     assert [line for line in lines if line.endswith(":")] == ["landed:", "next:"]
 
 
+@pytest.mark.parametrize("end", [RunEnd.FAILED, RunEnd.BLOCKED, RunEnd.CANCELLED])
+def test_a_run_that_did_not_get_through_is_not_called_clean(end: RunEnd) -> None:
+    scene = Scene(steps=[step_of("a")], events=[finish("a", "failed", reason="no"), ev.RunEnded(state=end)], live=[])
+
+    assert not any("clean run" in line for line in summary_lines(summary(scene.snapshot())))
+
+
 def test_the_summary_tells_what_is_new_what_is_in_no_commit_and_what_nothing_shows() -> None:
     step = replace(step_of("a"), files=("src/a.py", "docs/", "src/b.py"))
     marked = ev.PlanMirrored(step=step.id, marks=Marks(status=Status.DONE), path="plan/a.md", digest="d")
@@ -141,7 +148,7 @@ def test_items_passed_at_a_gate_need_no_more_verifying() -> None:
 
 
 def test_further_tries_after_a_failure_that_passed_are_no_fixes() -> None:
-    scene = Scene(steps=[step_of("a")], events=[finish("a", attempts=3)])
+    scene = Scene(steps=[step_of("a")], events=[finish("a", attempts=3), ev.RunEnded(state=RunEnd.DONE)], live=[])
 
     found = summary(scene.snapshot())
 

@@ -50,7 +50,7 @@ def _read_file(file: Path) -> tuple[Lesson, str] | None:
 
 
 def _read_ledger(source: Path, *, at: str) -> Iterator[FixRow]:
-    """The lines, each known by what it says, so that a second import adds nothing."""
+    """The lines, each known by what it says, so that a second import adds nothing; they count from now on."""
     if not source.is_file():
         raise InvalidInput(f"{source}: there is no such file", hint=HINT)
     for raw in read_lines(source):
@@ -58,7 +58,7 @@ def _read_ledger(source: Path, *, at: str) -> Iterator[FixRow]:
         if row is not None:
             told = "\n".join((row.run, row.step, str(row.number), row.at, row.ticket, row.signature, row.remedy))
             name = blake2b(told.encode("utf-8", "replace"), digest_size=6).hexdigest()
-            yield replace(row, run=RunId(f"import-{name}"), at=row.at or at, fix=replace(row.fix, lesson=""))
+            yield replace(row, run=RunId(f"import-{name}"), at=at, fix=replace(row.fix, lesson=""))
 
 
 def export_lessons(lessons: Sequence[Lesson], *, top: Path, to: str) -> tuple[str, ...]:

@@ -63,8 +63,9 @@ def write_lesson(lesson: Lesson, body: str = "") -> str:
 
 def _write_body(lesson: Lesson) -> str:
     program, kind, line = [*lesson.signature.split(" | ", 2), "", ""][:3]
+    when = f"`{program}` {kind}: `{line}`" if kind else f"`{program}`"
     return (
-        f"# {lesson.name}\n\n## When\n\n`{program}` {kind}: `{line}`\n\n## Apply\n\n> {lesson.remedy}\n\n"
+        f"# {lesson.name}\n\n## When\n\n{when}\n\n## Apply\n\n> {lesson.remedy}\n\n"
         f"## Evidence\n\nThis put the failure right {lesson.successes} times and never failed before it was promoted.\n"
     )
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drumline.core.plaintext import count_noun
+from drumline.core.spending import ATTEMPTS, COST, REPLAYED, UNPRICED
 from drumline.views.cells import flatten, join_reason
+from drumline.views.cost import describe_usage
 from drumline.views.duration import duration
 
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -20,11 +22,12 @@ def report_md(report: Mapping[str, Any]) -> str:
     done = sum(step["state"] == "done" for step in steps)
     parts = [
         f"# {plain(report['title'])}: {report['state']}",
-        f"Run `{report['run']}` of `{report['plan']}`, {done} of {len(steps)} steps done in "
+        f"Run `{report['run']}`{_name_plan(report['plan'])}, {done} of {count_noun(len(steps), 'step')} done in "
         f"{duration(report['seconds'])}, {count_noun(len(report['filesChanged']), 'file')} changed, "
         f"{count_noun(sum(step['fixes'] for step in steps), 'fix', 'es')}"
         + _tell_rounds(sum(step["reviews"] for step in steps))
-        + (f" Branch `{report['branch']}`." if report["branch"] else ""),
+        + (f" Branch `{report['branch']}`." if report["branch"] else "")
+        + _tell_use(report["usage"]),
         *([plain(report["reason"])] if report["reason"] else []),
         "## Steps",
         _table(
@@ -37,6 +40,22 @@ def report_md(report: Mapping[str, Any]) -> str:
         *_declared(report["declared"]),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _name_plan(path: str) -> str:
+    """Where the plan is; a task typed at the prompt has no file."""
+    return f" of `{path}`" if path else ""
+
+
+def _tell_use(used: Mapping[str, Any]) -> str:
+    if not used["attempts"]:
+        return ""
+    return f" Used: {describe_usage({'input': used['input'], 'output': used['output'], **_price(used)})}."
+
+
+def _price(used: Mapping[str, Any]) -> dict[str, float]:
+    counted = {ATTEMPTS: used["attempts"], UNPRICED: used["unpriced"], REPLAYED: used["replayed"]}
+    return counted if used["cost_usd"] is None else {**counted, COST: used["cost_usd"]}
 
 
 def _tell_rounds(rounds: int) -> str:
@@ -78,7 +97,14 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _files(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    lines = [f"- {plain(step['id'])}: {', '.join(map(plain, step['files']))}" for step in steps if step["files"]]
+    """The files by step, and which of them are new tests; those of a step that is not done are in no commit."""
+    lines = [
+        f"- {plain(step['id'])}{'' if step['commit'] or step['landed_by'] else ' (not landed)'}: "
+        + ", ".join(map(plain, step["files"]))
+        + (f" (tests added: {', '.join(map(plain, step['tests_added']))})" if step["tests_added"] else "")
+        for step in steps
+        if step["files"]
+    ]
     return ["## Files", "\n".join(lines)] if lines else []
 
 

@@ -148,6 +148,7 @@ _NAMES = {
 class RunReport(Record, rename=_NAMES):
     """A run as it is now, usually at its end. Times are in seconds since 1970.
 
+    `filesChanged` are those that landed; `files` of a step that is not done are its progress so far.
     `iterations` are fixes after checks and after reviews; `hitReviewCap` says that blockers are left although they
     went back as often as they may. `unresolvedBlockers` are confirmed ones that are not settled, or that a person
     accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred` what was put off,
@@ -222,7 +223,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         iterations=sum(step.fixes + step.reviews for step in steps) + count_rounds(run),
         hit_review_cap=hits_cap(run),
         per_chunk=tuple(_chunk(step) for step in steps),
-        files_changed=tuple(sorted({file for step in steps for file in step.files})),
+        files_changed=tuple(sorted({file for step in steps if step.state == "done" for file in step.files})),
         clean=all(step.state in ("done", "skipped") for step in steps) and not (blockers or concerns),
         unresolved_blockers=blockers,
         concerns=concerns,

@@ -374,8 +374,7 @@ def _effort(found: Summary) -> str:
     commits = count(sum(1 for step in found.landed if step.commit), "commit")
     where = f" on {found.branch}" if found.branch and found.landed else ""
     whole = "" if list_uncommitted(found.left) or not where else " (nothing uncommitted)"
-    well = found.state not in (RunStanding.PARKED, RunStanding.BLOCKED)
-    clean = ", clean run" if found.learned.clean and found.attempts and well else ""
+    clean = ", clean run" if found.learned.clean and found.attempts and found.state is RunStanding.DONE else ""
     tried = f"{count(found.attempts, 'attempt')}{fixes}{lost}{clean}"
     return f"  {commits}{where}{whole}, {judged}, {tried}, {duration(found.seconds)}"
 
