@@ -29,7 +29,8 @@ else:
     yaml = import_late("yaml")
 
 REQUIRED = tuple(level.value for level in Require)
-ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
+CLAIM_KEYS = ("assignee", "claimed_at", "reason")
+ENGINE_KEYS = ("status", *CLAIM_KEYS)
 KEYS = (
     *("id", "name", "title", "depends_on", "files", "checks", "red_first", "tier", "estimate", "role", "alone"),
     *("ordered", "agent", "require", "tests", "review", "flow", *FIELDS.values(), *ENGINE_KEYS),
@@ -230,13 +231,13 @@ def parse_step(text: str, path: str) -> StepFile:
 
 
 def _warn_of_misspellings(fields: Fields) -> None:
-    """Unknown fields are somebody else's and do not count; one that looks like a known field is named."""
+    """Unknown fields are somebody else's and do not count; one that looks like a field that people write is named."""
     others = [key for key in fields.front.entries if key not in KEYS and key not in ALSO_NEEDS]
     if not others:
         return
     from difflib import get_close_matches
 
-    free = [key for key in KEYS if key not in fields.front.entries]
+    free = [key for key in KEYS if key not in fields.front.entries and key not in CLAIM_KEYS]
     for key in others:
         meant = get_close_matches(key.casefold(), free, n=1, cutoff=0.8)
         if meant:
