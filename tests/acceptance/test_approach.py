@@ -167,7 +167,7 @@ def test_what_is_found_uses_up_no_fix_that_the_step_does_not_have(tmp_path: Path
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("choice", "code", "told"),
-    [("approve", 0, "done"), ("reject", 1, "rejected by a person"), ("smaller steps", 0, "done")],
+    [("approve", 0, "done"), ("reject", 1, "rejected: by a person"), ("smaller steps", 0, "done")],
 )
 def test_a_complex_approach_is_for_a_person(tmp_path: Path, choice: str, code: int, told: str) -> None:
     complex_one = {**ANALYSED, "complexity": 8, "risks": ["it may break"]}

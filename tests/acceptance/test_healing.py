@@ -54,6 +54,7 @@ def test_two_strikes_then_another_way_that_lands_for_the_step(tmp_path: Path) ->
     assert "step-1 adds to the plan (heal): step-1h" in ran.err
     assert "done: step-1 Make step-1 (landed by step-1h, checks 1/1, proved)" in ran.err
     assert "# step-1h: Write it where it belongs" in user.file("step-1h")
+    assert "- [x] `grep right step-1.txt`" in user.file("step-1h")
     assert "status: done" in user.file("step-1")
     assert "landed by step-1h" in user.drumline("why", "step-1").out
     assert user.git("log", "--format=%s", f"main..{user.branch()}").splitlines() == [
@@ -94,7 +95,7 @@ def test_after_two_ways_a_person_hears_what_was_tried_and_can_ask_for_another(tm
 
     assert ran.code == 2, ran.text
     assert "tried: step-1h (Write it where it belongs)" in why
-    assert "step-1h2 (Write it where it belongs): still failing after 2 fixes: grep right step-1.txt" in why
+    assert "(Write it where it belongs): still failing after 2 fixes (validation): grep right step-1.txt" in why
     assert "next: drumline retry step-1 --context TEXT" in why
     assert refused.code == 3
     assert "step-1h2 is a corrective step for step-1" in refused.err

@@ -66,7 +66,7 @@ def test_a_chunk_whose_tests_are_part_of_it_needs_one(tmp_path: Path) -> None:
     ran = user.drumline("run", "plan.json", "--agent", "scripted:agent.yaml", "--retries", "1")
 
     assert ran.code == 2, ran.text
-    assert "still failing after 1 fix: tests are part of this step, and none was added or changed" in ran.text
+    assert "1 fix (validation): tests are part of this step, and none was added or changed" in ran.text
 
 
 @pytest.mark.parametrize(

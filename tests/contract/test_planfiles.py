@@ -454,6 +454,18 @@ def test_a_corrective_step_inherits_needs_and_is_waited_for(harness: Harness) ->
     assert "Do it differently" in harness.files.text(added)
 
 
+def test_a_corrective_step_carries_the_checks_of_the_step_that_it_helps(harness: Harness) -> None:
+    step = harness.step()
+    correction = replace(correction_for(step.id), checks=(*step.checks, Check(command="make again")))
+
+    harness.files.insert(correction, helps=step)
+
+    added = harness.read().plan.by_id[correction.id]
+    assert [check.command for check in added.checks] == ["make again", "make test", "make lint"]
+    assert all(command in harness.files.text(added) for command in ("make test", "make lint"))
+    assert [check.command for check in harness.step().checks] == ["make test", "make lint"]
+
+
 def test_a_second_corrective_step_does_not_wait_for_the_first(harness: Harness) -> None:
     first, second = harness.ids
     harness.files.insert(correction_for(second), helps=harness.step())

@@ -103,7 +103,7 @@ def test_after_two_ways_in_vain_the_step_says_what_was_tried_and_what_to_do(tmp_
     assert run.ended.state == "blocked"
     assert {name: one.state for name, one in run.finished.items()} == {A: "blocked", AH: "skipped", AH2: "blocked"}
     reason = run.finished[A].reason
-    assert reason.startswith("a still fails after 2 fixes: it is wrong; tried: ah (Write it): still failing")
+    assert reason.startswith("a still fails after 2 fixes (validation): it is wrong; tried: ah (Write it): still")
     assert "not as it should be" in reason
     assert "next: drumline retry a --context TEXT, drumline heal a or drumline skip a" in reason
     assert run.finished[A].tried == (AH2,)
@@ -189,7 +189,7 @@ def test_what_a_blocked_step_fails_is_recorded(tmp_path: Path) -> None:
     run = harness.drive()
 
     assert [one.failing for one in told(harness, StepFinished) if isinstance(one, StepFinished)] == [("check a",)]
-    assert run.finished[A].reason == "still failing after 0 fixes: check a (not as it should be)"
+    assert run.finished[A].reason == "still failing after 0 fixes (validation): check a (not as it should be)"
 
 
 def test_a_step_that_works_too_long_is_blocked(tmp_path: Path) -> None:

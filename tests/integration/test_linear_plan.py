@@ -158,7 +158,14 @@ def test_ticking_by_hand_outweighs_the_sidecar(tmp_path: Path) -> None:
 def test_a_corrective_phase_stands_behind_the_one_it_helps(tmp_path: Path) -> None:
     files = open_text(tmp_path)
     words = {"what": "## Phase 7: evil\n\n#### Automated Verification:\n- [ ] `evil`", "why": "It failed."}
-    correction = Correction(id=StepId("phase-2h"), title="Again", test="make a\nmake b", files=("a.py",), **words)
+    correction = Correction(
+        id=StepId("phase-2h"),
+        title="Again",
+        test="make a\nmake b",
+        files=("a.py",),
+        what=words["what"],
+        why=words["why"],
+    )
 
     files.insert(correction, helps=files.read().plan.steps[1])
 

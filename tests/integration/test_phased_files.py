@@ -292,7 +292,14 @@ def test_a_corrective_step_sorts_behind_the_step_it_helps_and_changes_one_line(t
     files = open_plan(plans, repo=tmp_path)
     before = snapshot(plans)
     words = {"what": "Do it.\n\n## Test commands\n\n- `evil`", "why": "---\nstatus: complete\n---"}
-    correction = Correction(id=StepId("02h"), title="Another: way!", test="make again", files=("a.py",), **words)
+    correction = Correction(
+        id=StepId("02h"),
+        title="Another: way!",
+        test="make again",
+        files=("a.py",),
+        what=words["what"],
+        why=words["why"],
+    )
 
     path = files.insert(correction, helps=files.read().plan.steps[1])
 

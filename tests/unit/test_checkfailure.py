@@ -127,8 +127,8 @@ def test_a_block_names_the_check_the_class_the_evidence_and_the_remedy() -> None
     said = explain("tool", command="pnpm test", evidence="bash: line 1: pnpm: command not found")
 
     assert said == (
-        "check could not be run, twice: pnpm test: a program that the check needs cannot be run here (bash: line 1: "
-        "pnpm: command not found); install it, or configure a setup command that does"
+        "check could not be run, twice (tool): pnpm test: a program that the check needs cannot be run here (bash: "
+        "line 1: pnpm: command not found); install it, or configure a setup command that does"
     )
 
 

@@ -77,6 +77,7 @@ def test_a_cycle_is_named_from_need_to_step() -> None:
         ([step("a", estimate=float("inf"))], ["bad_estimate"]),
         ([step("a", files=("src/a.py", "../b", "/etc/passwd"))], ["path_escape", "path_escape"]),
         ([step("a", checks=())], ["no_checks"]),
+        ([replace(step("a", checks=()), compiles=True)], []),
         ([step("../a")], ["bad_id"]),
     ],
 )

@@ -24,6 +24,7 @@ from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.needs import satisfied
 from drumline.core.plan import Marks, Status
+from drumline.core.rounds import explain_rejection
 from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
@@ -72,6 +73,16 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
         "  git log --oneline drumline/demo-r1",
         "  git merge drumline/demo-r1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("comment", "told"), [("", "  a rejected: by a person"), ("not like this", "  a rejected: not like this")]
+)
+def test_a_rejection_is_told_once(comment: str, told: str) -> None:
+    rejected = finish("a", "failed", reason=explain_rejection(comment), rejected=True)
+    scene = Scene(steps=[step_of("a")], events=[rejected, ev.RunEnded(state=RunEnd.FAILED, step=StepId("a"))], live=[])
+
+    assert told in summary_lines(summary(scene.snapshot()))
 
 
 def test_the_summary_names_what_other_repositories_have_to_do() -> None:

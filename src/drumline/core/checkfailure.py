@@ -154,7 +154,7 @@ def explain(failure: str, *, command: str, evidence: str) -> str:
     shown = f" ({evidence})" if evidence else ""
     if failure == CheckFailure.FLAKY.value:
         return f"check is flaky: {command}: {rule.means}{shown}; {rule.advice}"
-    return f"check could not be run, twice: {command}: {rule.means}{shown}; {rule.advice}"
+    return f"check could not be run, twice ({failure}): {command}: {rule.means}{shown}; {rule.advice}"
 
 
 # --- the evidence -----------------------------------------------------------------------------------------------

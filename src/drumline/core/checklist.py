@@ -14,13 +14,24 @@ COMPILE_CHECK = "compile check only (no command is named for the kind build)"
 
 
 def list_checks(run: RunState, step: Step) -> tuple[Check, ...]:
-    """What judges a step by the plan: its own checks; without any, those of the step that it was planned to help."""
+    """What judges a step by the plan: its own checks; those of the step that it was planned to help, too, unless it was
+    planned with a test of its own.
+
+    Where its own file lists one of the latter, that line says that it passes.
+    """
     planned = run.corrections.get(step.id)
-    helped = run.plan.by_id.get(planned.helps) if planned is not None else None
-    if step.checks or helped is None:
+    helped = run.plan.by_id.get(planned.helps) if planned is not None and not planned.correction.test else None
+    if helped is None:
         return step.checks
-    # No box of its own file says that they pass.
-    return tuple(replace(check, line=0) for check in helped.checks)
+    lines = {check.command: check.line for check in step.checks}
+    carried = {c.command: replace(c, line=lines.get(c.command, 0)) for c in list_checks(run, helped)}
+    return (*carried.values(), *(check for check in step.checks if check.command not in carried))
+
+
+def list_carried(run: RunState, step: Step) -> tuple[Check, ...]:
+    """The checks of a step that a corrective step for it has in its file, too: those that not every step has."""
+    found = arrange_checks(run, step).checks
+    return tuple(replace(check, line=0) for check in found if check.source not in EVERYWHERE)
 
 
 def list_shared(run: RunState) -> tuple[Check, ...]:

@@ -6,7 +6,7 @@ one is blocked by its checks, the step is diagnosed once more, until two correct
 
 from __future__ import annotations
 
-from drumline.core.checklist import list_own
+from drumline.core.checklist import list_carried, list_own
 from drumline.core.events import CorrectionPlanned
 from drumline.core.gateevents import GateAnswered, GateOpened, ManualItem
 from drumline.core.ids import StepId
@@ -59,6 +59,7 @@ def _send_back(run: RunState, step: StepId, items: list[ManualItem], answered: G
         f"{answered.comment}\n\nThis was not good:\n\n{listed}",
         why=f"gate {answered.gate}: {answered.comment}",
         files=definition.files,
+        checks=list_carried(run, run.plan.by_id.get(helps, definition)),
     )
     return CorrectionPlanned(
         correction=correction,

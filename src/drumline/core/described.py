@@ -17,6 +17,7 @@ from drumline.core.prompt import write_feedback
 from drumline.core.state import RunState
 from drumline.core.stepfold import UNCHANGED
 from drumline.core.stepstate import StepState
+from drumline.core.taxonomy import Failure
 from drumline.core.verdicts import UNTESTED, may_fix, tell_verdict
 
 
@@ -38,6 +39,7 @@ def describe(verdict: Verdict, orders: Orders, state: StepState, run: RunState) 
         "heal": _helps(verdict, orders, state, run),
         "fixes": state.fixes,
         "fixes_left": max(0, orders.retries - state.fixes),
+        "class": Failure.VALIDATION.value,
         "tried": tell_tries(state, in_all=asked),
         "first": tell_first(faults),
     }

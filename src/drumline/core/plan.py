@@ -192,7 +192,8 @@ def list_around(plan: Plan) -> tuple[Step, ...]:
 class Correction(Record, forbid_unknown_fields=True):
     """A corrective step to be inserted: it inherits the needs of the step it helps, which waits for it from then on.
 
-    Ids follow the field's custom: `3h`, `3h2` for step 3; `R1`, `R1b` for review findings.
+    Ids follow the field's custom: `3h`, `3h2` for step 3; `R1`, `R1b` for review findings. `test` is a command of its
+    own; `checks` are those of the step that it helps, which judge it too.
     """
 
     id: StepId
@@ -201,6 +202,13 @@ class Correction(Record, forbid_unknown_fields=True):
     why: str
     files: tuple[str, ...] = ()
     test: str = ""
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The commands of `checks` that have no kind and are not its own `test`."""
+        found = dict.fromkeys(check.command for check in self.checks if check.kind is CheckKind.OWN)
+        return tuple(command for command in found if command != self.test.strip())
 
 
 class Revision(Record, forbid_unknown_fields=True):

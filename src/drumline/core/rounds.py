@@ -16,6 +16,7 @@ from drumline.core.vocabulary import GateKind
 
 REJECTION = "rejected: "
 """How the reason of a step begins that a person rejected with a comment."""
+REJECTED = "rejected by a person"
 
 
 def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:
@@ -52,7 +53,12 @@ def find_rejection(run: RunState, step: StepId) -> str:
 
 def explain_rejection(comment: str) -> str:
     """The reason of a step that a person rejects."""
-    return f"{REJECTION}{comment}" if comment else "rejected by a person"
+    return f"{REJECTION}{comment}" if comment else REJECTED
+
+
+def shorten_rejection(reason: str) -> str:
+    """The reason of a rejected step behind the word rejected."""
+    return "by a person" if reason == REJECTED else reason.removeprefix(REJECTION)
 
 
 def _is_decided(state: StepState, step: Step, run: RunState) -> bool:

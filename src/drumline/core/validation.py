@@ -91,7 +91,7 @@ def _own_problems(step: Step, find: Locate) -> Iterator[Problem]:
         if normal_path(path) is None:
             message = f"the path {path!r} is not inside the repository; write it relative to its root, without '..'"
             yield Problem(code="path_escape", message=message, where=_at(step, find(step, "files")))
-    if not step.checks:
+    if not step.checks and not step.compiles:
         yield _unproved(step)
 
 

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from drumline.core.ids import StepId
+from drumline.core.kinds import FIELDS
 from drumline.core.plan import Problem, Step
 from drumline.core.validation import legal_id
 from drumline.datatext import write_quoted
@@ -42,14 +43,15 @@ def corrects(need: str, step: str) -> bool:
 
 def native_file(correction: Correction, helps: Step, *, newline: str = "\n") -> str:
     """The corrective step as a file of the native format."""
-    test = correction.test.strip()
-    listed = f"- [ ] {code_span(test)}\n" if test and not NEWLINE.search(test) else ""
+    listed = "".join(f"- [ ] {code_span(command)}\n" for command in list_single(correction))
+    red_first = tuple(check.command for check in correction.checks if check.red_first)
     head = [
         f"id: {yaml_text(correction.id)}",
         f"name: {yaml_text(' '.join(correction.title.split()))}",
         f"depends_on: {yaml_list(inherited(helps))}",
         *([f"files: {yaml_list(correction.files)}"] if correction.files else []),
-        *([f"checks: {yaml_list((test,))}"] if test and not listed else []),
+        *check_fields(correction),
+        *([f"red_first: {yaml_list(red_first)}"] if red_first else []),
         "status: ready",
     ]
     body = (
@@ -58,6 +60,21 @@ def native_file(correction: Correction, helps: Step, *, newline: str = "\n") -> 
     )
     text = "\n".join(["---", *head, "---", "", body])
     return text.replace("\n", newline)
+
+
+def list_single(correction: Correction) -> list[str]:
+    """Its commands of one line, its own first: those that can stand in an item of a list."""
+    commands = [command for command in (correction.test.strip(), *correction.carried) if command]
+    return [command for command in commands if not NEWLINE.search(command)]
+
+
+def check_fields(correction: Correction) -> list[str]:
+    """The lines of a frontmatter for the commands that a list does not hold: those of several lines, and of a kind."""
+    single = list_single(correction)
+    longer = tuple(text for text in (correction.test.strip(), *correction.carried) if text and text not in single)
+    kinds = {check.kind: check.command for check in reversed(correction.checks) if check.kind in FIELDS}
+    named = [f"{name}: {yaml_text(kinds[kind])}" for kind, name in FIELDS.items() if kind in kinds]
+    return [*([f"checks: {yaml_list(longer)}"] if longer else []), *named]
 
 
 def escape_heading(text: str) -> str:

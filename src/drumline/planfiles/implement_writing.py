@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 
 from drumline.core.plan import Check, Marks, Status
 from drumline.errors import InvalidInput
-from drumline.planfiles.correction import code_span, newline_of, quote, require_legal
+from drumline.planfiles.correction import code_span, list_single, newline_of, quote, require_legal
 from drumline.planfiles.implement_sections import Section
 from drumline.planfiles.implement_steps import StepPart
 from drumline.planfiles.implement_vocabulary import WRITES
 from drumline.planfiles.jsonfile import encodable
 from drumline.planfiles.source import NEWLINE
 from drumline.ports.planfiles import Correction
+from drumline.record import replace
 
 Span = tuple[int, int, str]
 _TAG_LEVEL = 2
+COMPILE = "compile check only"
+"""How a step says that nothing but the build judges it."""
 
 
 def shown(marks: Marks) -> Marks:
@@ -140,8 +143,18 @@ def _step_lines(correction: Correction, helped: StepPart) -> Iterator[str]:
         yield f"**Files:** {', '.join(files)}"
     yield from _said("What", correction.what)
     yield from _said("Why", correction.why)
-    if correction.test.strip():
-        yield f"**{'Verification' if tagged else 'Test'}:** {code_span(one_line(correction.test))}"
+    yield from _verified("Verification" if tagged else "Test", correction, compiles=helped.step.compiles)
+
+
+def _verified(name: str, correction: Correction, *, compiles: bool) -> Iterator[str]:
+    """What judges it: one thing on the line of the field, several as a list below it."""
+    carried = [command for command in list_single(replace(correction, test="")) if one_line(command) == command]
+    commands = dict.fromkeys([*filter(None, [one_line(correction.test)]), *carried])
+    found = [*map(code_span, commands), *([COMPILE] if compiles else [])]
+    if len(found) == 1:
+        yield f"**{name}:** {found[0]}"
+    elif found:
+        yield from (f"**{name}:**", "", *(f"- {item}" for item in found))
 
 
 def _said(name: str, text: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from drumline.core.plan import Check, Marks, Problem, Status, Step
 from drumline.errors import InvalidInput
 from drumline.patterns import compile_late
 from drumline.planfiles.annotated import AnnotatedFiles
-from drumline.planfiles.correction import code_span, escape_heading, newline_of, quote
+from drumline.planfiles.correction import code_span, escape_heading, list_single, newline_of, quote
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, parse_blocks, read_body
@@ -268,7 +268,8 @@ def _shown_marks(text: str, phase: _Phase) -> Marks:
 
 def _corrective_text(correction: Correction) -> str:
     label = correction.id.removeprefix("phase-")
-    commands = [line.strip() for line in NEWLINE.split(correction.test) if line.strip()]
+    own = [line.strip() for line in NEWLINE.split(correction.test) if line.strip()]
+    commands = dict.fromkeys([*own, *list_single(replace(correction, test=""))])
     listed = "".join(f"- [ ] {code_span(command)}\n" for command in commands)
     files = f"Files: {', '.join(code_span(file) for file in correction.files)}\n\n" if correction.files else ""
     return (

@@ -158,7 +158,9 @@ def _record(correction: Correction, helps: Step, helped: Node, *, state: bool) -
     files = [clean(file) for file in correction.files]
     record |= _write_progress(files) if state else {"files": files}
     record |= {"objective": clean(correction.what), "reason_for_correction": clean(correction.why)}
-    return record | ({"checks": [clean(correction.test)]} if correction.test else {})
+    carried = [command for command in correction.carried if clean(command) == command]
+    commands = [*([clean(correction.test)] if correction.test else []), *carried]
+    return record | ({"checks": commands} if commands else {})
 
 
 def _write_progress(files: Sequence[str]) -> dict[str, Value]:

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from drumline.core.plan import Check, Step
-from drumline.planfiles.correction import code_span, escape_heading, inherited, newline_of, quote
+from drumline.planfiles.correction import code_span, escape_heading, inherited, list_single, newline_of, quote
 from drumline.planfiles.dataedit import Span
 from drumline.planfiles.maestro_markdown import Part, Section, blocked_by
 from drumline.planfiles.maestro_vocabulary import Topic, is_nothing, rename_heading, split_label
 from drumline.planfiles.source import NEWLINE, line_at, line_starts
 from drumline.ports.planfiles import Correction
+from drumline.record import replace
 
 
 def tick_boxes(text: str, section: Section, step: Step, *, now: Sequence[Check], ticked: Sequence[int]) -> list[Span]:
@@ -52,7 +53,8 @@ def _section_text(text: str, section: Section, correction: Correction, helps: St
     sub = "#" * (section.level + 1)
     first = NEWLINE.split(text[section.start : section.end], maxsplit=1)[0].lstrip(" #").rstrip(" #")
     heading = rename_heading(first, correction.id, escape_heading(correction.title))
-    test = correction.test.strip()
+    carried = list_single(replace(correction, test=""))
+    commands = [text for text in (" ".join(correction.test.split()), *carried) if text]
     files = [f"- {code_span(' '.join(file.split()))}" for file in correction.files]
     needs = ", ".join(f"Phase {need}" for need in inherited(helps)) or "None"
     lines = [
@@ -67,7 +69,7 @@ def _section_text(text: str, section: Section, correction: Correction, helps: St
         f"{sub} Parallel: No",
         "",
         *([f"{sub} Files to Modify", *files, ""] if files else []),
-        *([f"{sub} Validation", f"- {code_span(' '.join(test.split()))}", ""] if test else []),
+        *([f"{sub} Validation", *(f"- {code_span(text)}" for text in dict.fromkeys(commands)), ""] if commands else []),
         f"{sub} Dependencies",
         f"- Blocked by: {needs}",
         "",

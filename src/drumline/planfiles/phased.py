@@ -28,7 +28,17 @@ from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.validation import normal_path
 from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
-from drumline.planfiles.correction import NOTHING, code_span, inherited, quote, split_needs, yaml_list, yaml_text
+from drumline.planfiles.correction import (
+    NOTHING,
+    check_fields,
+    code_span,
+    inherited,
+    list_single,
+    quote,
+    split_needs,
+    yaml_list,
+    yaml_text,
+)
 from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.folder import Beside, Contents, FolderFiles
 from drumline.planfiles.frontmatter import read_frontmatter
@@ -37,7 +47,7 @@ from drumline.planfiles.notes import NOTES, append_notes, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import put_document
 from drumline.planfiles.preamble import read_preamble
-from drumline.planfiles.source import BOM, NEWLINE, decode, list_names, read_bytes
+from drumline.planfiles.source import BOM, decode, list_names, read_bytes
 from drumline.planfiles.stepfile import Fields, Form, StepFile, neutral_digest, not_run, step_checks
 from drumline.ports.planfiles import Correction
 from drumline.record import replace
@@ -306,17 +316,15 @@ def _warning(code: str, message: str, path: str, line: int = 1) -> Problem:
 
 def _corrective_text(correction: Correction, helps: Step) -> str:
     title = " ".join(correction.title.split())
-    test = correction.test.strip()
-    one_line = bool(test) and not NEWLINE.search(test)
     head = [
         f"step: {correction.id}",
         f"title: {yaml_text(title)}",
         f"depends_on: {yaml_list(inherited(helps))}",
         *([f"files: {yaml_list(correction.files)}"] if correction.files else []),
-        *([f"checks: {yaml_list((test,))}"] if test and not one_line else []),
+        *check_fields(correction),
         "status: pending",
     ]
-    listed = f"- {code_span(test)}\n" if one_line else ""
+    listed = "".join(f"- {code_span(command)}\n" for command in list_single(correction))
     return (
         "\n".join(["---", *head, "---", ""])
         + f"\n# Step {correction.id}: {title}\n\n## Objective\n\n{quote(correction.what)}\n\n"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Status
+from drumline.core.plan import Check, Marks, Problem, Status
 from drumline.planfiles.drafts import put_file
 from drumline.planfiles.jsonfile import JsonFile, encodable, read_json
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
@@ -121,7 +121,8 @@ def _mark_words(marks: Marks) -> dict[str, str]:
 
 def _added_words(added: Added) -> dict[str, object]:
     words: dict[str, object] = {name: str(getattr(added.correction, name)) for name in _WORDS}
-    return {**words, "files": list(added.correction.files), "helps": added.helps}
+    carried = {"checks": list(added.correction.carried)} if added.correction.carried else {}
+    return {**words, "files": list(added.correction.files), "helps": added.helps, **carried}
 
 
 class _Refused(Exception):
@@ -214,5 +215,6 @@ def _read_added(value: object, *place: str | int) -> Added:
         why=words["why"],
         test=words["test"],
         files=tuple(encodable(file) for file in files),
+        checks=tuple(Check(command=text) for text in _read_commands(found.get("checks", []), *place, "checks")),
     )
     return Added(correction=correction, helps=StepId(_text(found, "helps", *place)))

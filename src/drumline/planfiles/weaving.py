@@ -60,14 +60,14 @@ def _woven(steps: Sequence[Step], added: Sequence[Added]) -> Iterator[Step]:
 
 
 def _new_step(correction: Correction, helped: Step) -> Step:
-    said = (correction.title, correction.what, correction.why, correction.test, *correction.files)
-    test = correction.test.strip()
+    said = (correction.title, correction.what, correction.why, correction.test, *correction.files, *correction.carried)
+    commands = filter(None, (correction.test.strip(), *correction.carried))
     return replace(
         helped,
         id=correction.id,
         title=" ".join(correction.title.split()) or correction.id,
         files=tuple(normal_path(path) or path for path in correction.files),
-        checks=(Check(command=test),) if test else (),
+        checks=tuple(Check(command=command) for command in commands),
         text_digest=digest("\0".join(said).encode("utf-8", "replace")),
     )
 
@@ -75,6 +75,7 @@ def _new_step(correction: Correction, helped: Step) -> Step:
 def _text_of(added: Added, helped: str) -> str:
     """A corrective step's prompt: what it should do, and the step it helps."""
     correction = added.correction
-    test = f"It is checked by: {correction.test}\n\n" if correction.test.strip() else ""
-    head = f"# {correction.id}: {correction.title}\n\n{correction.what}\n\nWhy: {correction.why}\n\n{test}"
+    commands = "; ".join(filter(None, (correction.test.strip(), *correction.carried)))
+    judged = f"It is checked by: {commands}\n\n" if commands else ""
+    head = f"# {correction.id}: {correction.title}\n\n{correction.what}\n\nWhy: {correction.why}\n\n{judged}"
     return f"{head}It helps this step:\n\n{helped}"

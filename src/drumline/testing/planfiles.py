@@ -79,13 +79,13 @@ class FakePlanFiles:
         path = f"{self._plan.path}/{correction.id}.md"
         if correction.id in self._plan.by_id:
             return self._path(self._plan.by_id[correction.id])
-        checks = (Check(command=correction.test, line=9),) if correction.test else ()
+        commands = filter(None, (correction.test, *correction.carried))
         added = Step(
             id=correction.id,
             title=correction.title,
             needs=tuple(need for need in helped.needs if not need.startswith(f"{helped.id}h")),
             files=correction.files,
-            checks=checks,
+            checks=tuple(Check(command=command, line=line) for line, command in enumerate(commands, 9)),
             path=path,
         )
         waiting = replace(helped, needs=(*helped.needs, correction.id))

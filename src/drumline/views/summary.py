@@ -16,7 +16,7 @@ from drumline.core.needs import is_skipped
 from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
-from drumline.core.rounds import REJECTION
+from drumline.core.rounds import shorten_rejection
 from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
@@ -280,7 +280,7 @@ def _tell_more(finished: StepFinished) -> tuple[str, str, str]:
 
 
 def _tell_unfinished(found: Unfinished) -> str:
-    reason = found.reason.removeprefix(REJECTION) if found.state == StepStanding.REJECTED else found.reason
+    reason = shorten_rejection(found.reason) if found.state == StepStanding.REJECTED else found.reason
     return f"{found.step} {join_reason(found.state, flatten(reason))}"
 
 

@@ -221,7 +221,12 @@ KINDS: Mapping[str, KindRule] = {
                 rule("what", Shape.TEXT, "What it has to do; a template. A corrective step needs it."),
                 rule("why", Shape.TEXT, "Why it is needed; a template. A corrective step needs it."),
                 rule("files", Shape.TEXTS, "The files that it owns; templates, of which one can give a list."),
-                rule("test", Shape.TEXT, "The command that proves it; a template. A person has to accept it."),
+                rule(
+                    "test",
+                    Shape.TEXT,
+                    "The command that proves it; a template. A person has to accept it. Without it, the checks of the "
+                    "step that it helps do.",
+                ),
                 rule("into", Shape.TEXT, "The key of the state that receives its id and its file."),
                 FALLBACK,
                 UPDATES,

@@ -12,6 +12,7 @@ from functools import partial
 import anyio.to_thread
 
 from drumline.core import events as ev
+from drumline.core.checklist import list_carried
 from drumline.core.corrections import name_correction
 from drumline.core.finalreview import Cluster, cluster_due, describe_cluster, name_review_steps
 from drumline.core.flow.model import Json, PlanNode
@@ -54,13 +55,15 @@ def plan_correction(node: PlanNode, visit: Visit, run: RunState, *, kept: str = 
 def _plan(node: PlanNode, visit: Visit, run: RunState, *, helps: StepId, name: StepId) -> ev.CorrectionPlanned:
     values = visit.values
     title = _read(node.title, values, most=MOST_TITLE, name="title")
+    test = strip_controls(render_strict(node.test, values)).strip() if node.test else ""
     correction = Correction(
         id=name,
         title=" ".join(title.split()),
         what=_read(node.what, values, most=MOST_TEXT, name="what"),
         why=_read(node.why, values, most=MOST_TEXT, name="why"),
         files=_list_files(node, values),
-        test=strip_controls(render_strict(node.test, values)).strip() if node.test else "",
+        test=test,
+        checks=() if test else list_carried(run, run.plan.by_id[helps]),
     )
     return ev.CorrectionPlanned(
         correction=correction,
