@@ -6,6 +6,7 @@ import pytest
 from tests.unit.builders import Scene, finish, step_of
 
 from drumline.core import events as ev
+from drumline.core.checklist import list_checks
 from drumline.core.commands import Heal, Reopen
 from drumline.core.corrections import count_corrections, list_helped, name_correction
 from drumline.core.decide import decide
@@ -40,9 +41,9 @@ def test_all_that_is_wrong_with_a_document_is_told(text: str, sections: list[str
 A, AH = StepId("a"), StepId("ah")
 
 
-def planned(name: str = "ah", *, number: int = 0) -> ev.CorrectionPlanned:
+def planned(name: str = "ah", *, number: int = 0, test: str = "") -> ev.CorrectionPlanned:
     return ev.CorrectionPlanned(
-        correction=Correction(id=StepId(name), title="t", what="w", why="y"),
+        correction=Correction(id=StepId(name), title="t", what="w", why="y", test=test),
         helps=A,
         cause=PlanCause.HEAL,
         origin=A,
@@ -78,7 +79,7 @@ def test_a_name_that_a_plan_has_is_not_given_again() -> None:
 
 
 def test_a_blocked_step_is_tried_again_once_when_its_corrective_step_is_done() -> None:
-    events = [ev.StepStarted(step=A), planned(), FILED, BLOCKED]
+    events = [ev.StepStarted(step=A), planned(test="test -f ground.txt"), FILED, BLOCKED]
     waiting, done = run_of(*events), run_of(*events, ev.StepStarted(step=AH), finish("ah"))
     again = run_of(*events, finish("ah"), ev.StepReopened(step=A), ev.StepStarted(step=A, round=1), BLOCKED)
 
@@ -93,6 +94,15 @@ def test_a_step_is_done_when_all_its_checks_passed_on_what_its_corrective_step_l
 
     assert decide(run, NOTHING, slots=1) == [Heal(step=A, by=AH)]
     assert [check.command for check in orders_for(run, run.plan.by_id[AH]).checks] == ["check 1"]
+
+
+def test_a_corrective_step_without_a_test_of_its_own_is_judged_by_both() -> None:
+    listed = Check(command="check 1", line=7)
+    run = run_of(planned(), replace(FILED, changed=(replace(OWN, checks=(*OWN.checks, listed)), FILED.changed[1])))
+
+    found = list_checks(run, run.plan.by_id[AH])
+
+    assert [(check.command, check.line) for check in found] == [("check 1", 7), ("test -f ground.txt", 0)]
 
 
 def test_a_corrective_step_that_is_blocked_helps_nobody() -> None:
