@@ -19,8 +19,17 @@ WORDS = (
     "answer some-gate yes",
     "retry step-1",
     "skip step-1 --reason no",
+    "heal step-1",
+    "pause",
     "cancel",
     f"trust {PLAN} --accept",
+    f"checks {PLAN} --accept",
+    "merge",
+    "merge --pr",
+    "gc --yes --discard",
+    "lessons forget x",
+    "verify",
+    "agents test scripted:x",
 )
 FEW = WORDS[0], WORDS[2]
 """One for each kind of run: who is inside is found in one place, and every command is tried plainly."""
@@ -29,6 +38,8 @@ FLOW = "name: f\nstart: e\nnodes:\n  e: {type: end, output: x}\n"
 PLAINLY = ""
 CLEANED = 'env -i PATH="$PATH" HOME="$HOME" XDG_STATE_HOME="$XDG_STATE_HOME" '
 DETACHED = CLEANED + "setsid --wait "
+DAEMON = "daemon"
+"""Cleaned, in a session of its own, and without the parent that started it."""
 
 
 @pytest.fixture
@@ -42,21 +53,27 @@ def user(tmp_path: Path) -> Iterator[User]:
 
 def write_attempts(user: User, before: str, typed: Sequence[str]) -> str:
     """A program that types the commands and notes the exit codes and what was said."""
-    lines = [f"{before}{DRUMLINE} {words} >> $said 2>&1; echo $? >> $codes" for words in typed]
+    daemon = before == DAEMON
+    lines = [f"{'' if daemon else before}{DRUMLINE} {words} >> $said 2>&1; echo $? >> $codes" for words in typed]
     program = user.folder / "home" / "attempts.sh"
     place = user.folder / "home"
-    program.write_text(f"codes={place}/codes said={place}/said\n" + "\n".join(lines) + "\n", encoding="utf-8")
-    return f"bash {program}"
+    text = "\n".join((f"codes={place}/codes said={place}/said", *lines, f"touch {place}/over", ""))
+    program.write_text(text, encoding="utf-8")
+    waits = f"until test -e {place}/over; do sleep 0.1; done"
+    return f"{CLEANED}setsid --fork bash {program}; {waits}" if daemon else f"bash {program}"
 
 
 @pytest.mark.parametrize(
     ("place", "before", "words"),
     [
-        ("agent", PLAINLY, WORDS),
+        ("agent", PLAINLY, FEW),
+        pytest.param("agent", PLAINLY, WORDS, marks=pytest.mark.long),
         ("check", CLEANED, FEW),
         ("agent", DETACHED, FEW),
+        ("agent", DAEMON, FEW),
         pytest.param("check", CLEANED, WORDS, marks=pytest.mark.long),
         pytest.param("agent", DETACHED, WORDS, marks=pytest.mark.long),
+        pytest.param("agent", DAEMON, WORDS, marks=pytest.mark.long),
     ],
 )
 def test_what_a_run_has_started_can_only_look(user: User, place: str, before: str, words: Sequence[str]) -> None:

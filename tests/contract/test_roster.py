@@ -15,6 +15,7 @@ import pytest
 
 from drumline.core.ids import DriverId, RunId
 from drumline.ports.roster import Roster, Standing
+from drumline.processes import census
 from drumline.processes.roster import FileRoster
 from drumline.testing.roster import FakeRoster
 
@@ -197,6 +198,33 @@ def test_what_a_live_driver_has_started_is_known_by_its_mark(tmp_path: Path, mar
     later = roster.find_around(mark.format(driver), os.getpid())
 
     assert (known, later) == (found, None)
+
+
+ASK = """
+import os, resource, sys
+from pathlib import Path
+from drumline.processes.inherited import number_mark
+from drumline.processes.roster import FileRoster
+
+resource.setrlimit(resource.RLIMIT_RTTIME, (number_mark(sys.argv[2]),) * 2)
+print(FileRoster(Path(sys.argv[1])).find_around("", os.getpid()))
+"""
+
+
+@pytest.mark.skipif(not census.LINUX, reason="the limit that is inherited is Linux's")
+def test_what_a_driver_started_is_known_by_its_limits_also_once_the_driver_is_dead(tmp_path: Path) -> None:
+    machine = RealMachine(tmp_path)
+    driver = machine.start_driver(RUN)
+
+    def ask(mark: str) -> str:
+        command = [sys.executable, "-c", ASK, str(tmp_path), mark]
+        return subprocess.run(command, check=True, capture_output=True, text=True, env={}).stdout.strip()
+
+    alive = ask(f"{driver}/7")
+    machine.die(driver)
+
+    assert (alive, ask(f"{driver}/7"), ask("d-2-bb/7")) == (RUN, RUN, "None")
+    machine.close()
 
 
 def test_dead_drivers_are_taken_off_and_live_ones_stay(machine: Machine) -> None:

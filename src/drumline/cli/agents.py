@@ -44,6 +44,8 @@ def test(name: str, timeout: float, as_json: bool) -> int:
 
     This asks its model, which costs a little. In a repository its configuration counts, and NAME may be one of its.
     """
+    if _is_in_repository():
+        open_project().check_speaker()
 
     def begin() -> None:
         if not as_json:
@@ -59,15 +61,21 @@ def test(name: str, timeout: float, as_json: bool) -> int:
 
 def find_configured() -> Configured:
     """What the repository around here says of agents; outside of one there is nothing to say."""
-    try:
-        find_repository(Path.cwd())
-    except DrumlineError:
+    if not _is_in_repository():
         return UNCONFIGURED
     project = open_project()
     tables = read_profiles(project.config).agents
     return Configured(
         tables=tables, own=project.settings.agent, open=lambda name, processes: _open(project, name, processes)
     )
+
+
+def _is_in_repository() -> bool:
+    try:
+        find_repository(Path.cwd())
+    except DrumlineError:
+        return False
+    return True
 
 
 def _open(project: Project, name: str, processes: Processes) -> Worker:

@@ -81,6 +81,8 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
     if not plan:
         _show_repository(project, as_json=as_json)
         return
+    if accept:
+        project.check_speaker()
     planfiles = project.open_plan(plan, format)
     reading = planfiles.read()
     if reading.errors:

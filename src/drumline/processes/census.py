@@ -83,6 +83,15 @@ def marked(mark: str) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
+def inherits(pid: int, driver: str) -> bool:
+    """Whether a process has inherited the limit that is the mark of this driver; never where there is no such limit."""
+    if not LINUX:
+        return False
+    from drumline.processes import inherited
+
+    return inherited.carries(_read(f"/proc/{pid}/limits"), driver)
+
+
 def name_processes(pids: list[int]) -> str:
     """Processes as people know them: `sleep (pid 12)`; on Linux with the names of their programs."""
     names = [(_read(f"/proc/{pid}/comm").decode("utf-8", "replace").strip() if LINUX else "", pid) for pid in pids]

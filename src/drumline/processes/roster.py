@@ -85,18 +85,21 @@ class FileRoster:
         return found
 
     def find_around(self, mark: str, pid: int) -> RunId | None:
-        """The run whose driver, not dead yet, has started this process: by its mark, or by a supervisor above it.
+        """The run whose driver has started this process: by its mark, by a supervisor above it, or by its limits.
 
-        An environment can be cleaned; who is above a process cannot be changed by it.
+        An environment can be cleaned, and counts only while the driver is not dead. Who is above a process, and on
+        Linux the limit that it inherited, stay with it whatever it executes: they count also once it has killed its
+        driver.
         """
         above = set(census.ancestors(pid))
         for driver in self.entered():
             lease = read_lease(self._root / driver / LEASE)
-            if lease is None or self.standing(driver) is Standing.DEAD:
+            if lease is None:
                 continue
             found = [_read_supervisor(path) for path in (self._root / driver).glob("sup-*")]
             is_above = any(one is not None and one.pid in above and one.is_running() for one in found)
-            if is_above or mark.partition("/")[0] == driver:
+            named = mark.partition("/")[0] == driver and self.standing(driver) is not Standing.DEAD
+            if is_above or named or census.inherits(pid, driver):
                 return lease.run
         return None
 
