@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+from drumline.garbage import uncollected
+
 Import = ast.Import | ast.ImportFrom
 
 
 @cache
 def parse_module(path: Path) -> ast.Module:
     """The tree of a file, which does not change while the tests run."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    with uncollected(freeze=True):  # trees that are kept would be looked through by every collection from here on
+        return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def walk_statements(path: Path) -> Iterator[ast.AST]:
