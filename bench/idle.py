@@ -40,6 +40,7 @@ from drumline.ports.models import Models
 from drumline.ports.processes import Processes
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
+from drumline.ports.workspaces import Meant
 from drumline.record import replace
 from drumline.store.sqlite import SqliteStore
 from drumline.testing.workspaces import FakeWorkspaces
@@ -60,9 +61,13 @@ NOWHERE = Path(tempfile.gettempdir()) / "no-such-folder-of-the-bench"
 class IdleWorkspaces(FakeWorkspaces):
     """Answers from constants what an idle walk asks of its workspace, so that not even the fake's work is measured."""
 
-    async def head(self) -> Commit:
+    async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
         """The same commit always."""
         return COMMIT
+
+    def stands_at(self, left: Commit) -> bool:
+        """Nobody moves the branch."""
+        return True
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """One file, as a small step changes."""

@@ -24,7 +24,7 @@ from drumline.errors import GitError
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Addition, Claim, Message
 from drumline.ports.processes import Ended, Job
-from drumline.ports.workspaces import Landing
+from drumline.ports.workspaces import Landing, Meant
 from drumline.record import replace
 from drumline.testing.planfiles import FakePlanFiles
 from drumline.testing.roster import FakeRoster
@@ -560,7 +560,7 @@ def test_stopping_before_anything_of_a_claim_is_recorded_leaves_none_in_the_file
     drivers: list[Driver] = []
 
     class Stopping(FakeWorkspaces):
-        async def head(self) -> Commit:
+        async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
             drivers[0].stop()
             await anyio.sleep(PATIENCE)
             raise AssertionError("nobody stopped the walk")

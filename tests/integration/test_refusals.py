@@ -25,6 +25,7 @@ from drumline.engine.driver import Driver
 from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput, SystemRefused
 from drumline.ports.agents import Assignment, Outcome
+from drumline.ports.workspaces import Meant
 from drumline.store.trustfile import FileTrust
 from drumline.testing.planfiles import FakePlanFiles
 from drumline.testing.workspaces import FakeWorkspaces
@@ -188,7 +189,9 @@ def test_a_claim_that_git_took_back_is_written_over_when_the_step_is_done(tmp_pa
 
 def test_what_the_machine_refuses_to_the_driver_itself_is_an_error_with_a_next_command(tmp_path: Path) -> None:
     class Refusing(FakeWorkspaces):
-        async def look(self, landed: Sequence[Commit]) -> Branch:
+        async def look(
+            self, landed: Sequence[Commit], left: Commit | None = None, meant: Meant | None = None
+        ) -> Branch:
             raise OSError(errno.EROFS, "Read-only file system", "/repo/.git")
 
     harness, _ = harness_of(tmp_path)

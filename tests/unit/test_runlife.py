@@ -83,6 +83,7 @@ EVENTS: list[ev.Event] = [
     ev.FileWritten(step=A, path="p", digest="d"),
     ev.LessonsChanged(promoted=("a",)),
     *QUEUED,
+    ev.BranchMisplaced(step=A, tip=COMMIT),
     ev.BranchSettled(how=Resettled.KEPT, new=COMMIT),
     ev.ModeChanged(mode=Mode.PARALLEL),
     ev.CancelRequested(),

@@ -51,6 +51,10 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("walk_failed", "It has failed, and so has the run."),
     ("plan_invalid", "An edit made the plan unusable; the run keeps the plan as it was. Without `seq`."),
     ("waiting", "This driver has nothing to do for now, and what it waits for. Without `seq`."),
+    (
+        "branch_misplaced",
+        "The run branch was moved while the agent of `step` was at work; those `beside` it, too.",
+    ),
     ("branch_settled", "The run branch had been moved or deleted by somebody else; where it stands now, and why."),
     ("config_repinned", "What was tried again uses the present configuration: `changed` are the settings that differ."),
     ("mode_changed", "Steps not yet started are scheduled differently."),

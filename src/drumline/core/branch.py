@@ -9,7 +9,8 @@ from __future__ import annotations
 from drumline.core.commands import Ask, Command, EndRun, ParkRun, SettleBranch, Wait
 from drumline.core.events import GateOpened
 from drumline.core.gates import STOP
-from drumline.core.ids import Commit, GateId, StepId, Tree
+from drumline.core.gitdeeds import tell_culprit
+from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Tree
 from drumline.core.state import RunState
 from drumline.core.vocabulary import GateKind, Resettled, RunEnd
 from drumline.record import Record
@@ -23,6 +24,7 @@ class Branch(Record):
 
     `missing` are landings that the tip does not contain, `foreign` commits above `written` that we did not make, each
     with its subject and author; `unknown` are landings that git knows and the journal does not, with their steps.
+    It was `set_back` if the tip does not contain where we left it.
     """
 
     tip: Commit | None
@@ -30,11 +32,12 @@ class Branch(Record):
     missing: tuple[Commit, ...] = ()
     foreign: tuple[tuple[Commit, str], ...] = ()
     unknown: tuple[tuple[StepId, Commit, Tree], ...] = ()
+    set_back: bool = False
 
     @property
     def is_sound(self) -> bool:
         """Whether the branch is where we left it."""
-        return self.tip is not None and not self.missing and not self.foreign
+        return self.tip is not None and not self.missing and not self.foreign and not self.set_back
 
 
 def landings(run: RunState) -> list[Commit]:
@@ -53,19 +56,29 @@ def settle(run: RunState, branch: Branch, *, by_person: bool, busy: bool) -> Com
         )
     if branch.written is not None and not branch.foreign:
         return _restore(run, branch, branch.written)
-    if branch.tip is not None and not branch.missing and by_person:
-        return _keep(branch, branch.tip)
+    if branch.tip is not None and not branch.missing and not branch.set_back and by_person:
+        return _keep(run, branch, branch.tip)
     return _ask(run, branch, busy=busy)
 
 
 def _restore(run: RunState, branch: Branch, to: Commit) -> SettleBranch:
+    return _settle(run, branch, Resettled.RESTORED, to, steps=name_steps(run, branch.missing))
+
+
+def _keep(run: RunState, branch: Branch, to: Commit) -> SettleBranch:
+    return _settle(run, branch, Resettled.KEPT, to)
+
+
+def _settle(run: RunState, branch: Branch, how: Resettled, to: Commit, steps: tuple[StepId, ...] = ()) -> SettleBranch:
+    found = run.misplaced
     return SettleBranch(
-        how=Resettled.RESTORED, to=to, steps=name_steps(run, branch.missing), commits=_name_commits(branch)
+        how=how,
+        to=to,
+        steps=steps,
+        commits=_name_commits(branch),
+        culprit=found.step if found else NO_STEP,
+        beside=found.beside if found else (),
     )
-
-
-def _keep(branch: Branch, to: Commit) -> SettleBranch:
-    return SettleBranch(how=Resettled.KEPT, to=to, commits=_name_commits(branch))
 
 
 def _ask(run: RunState, branch: Branch, *, busy: bool) -> Command:
@@ -79,7 +92,7 @@ def _ask(run: RunState, branch: Branch, *, busy: bool) -> Command:
     if found.answer.choice == RESTORE and branch.written is not None:
         return _restore(run, branch, branch.written)
     if found.answer.choice == KEEP and branch.tip is not None:
-        return _keep(branch, branch.tip)
+        return _keep(run, branch, branch.tip)
     return EndRun(state=RunEnd.BLOCKED, reason=f"stopped by a person at gate {gate.gate}")
 
 
@@ -88,6 +101,7 @@ def open_gate(run: RunState, branch: Branch) -> GateOpened:
     name, written = run.begun.branch, branch.written
     lost = ", ".join(name_steps(run, branch.missing))
     says = [f"The run branch {name} is not where Drumline left it."]
+    says += [tell_culprit(run.misplaced.step, run.misplaced.beside)] if run.misplaced else []
     says += [f"Missing on it: {lost}."] if lost else []
     says += ["Commits that no step landed:", *(f"  {line}" for line in _name_commits(branch))]
     says += [f"{RESTORE}: go back to {written[:SHORT]}; those commits stay reachable by a ref."] if written else []

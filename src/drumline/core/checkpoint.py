@@ -21,7 +21,7 @@ from drumline.core.vocabulary import CheckKind, Mode
 from drumline.errors import StoreError
 from drumline.record import replace, to_plain
 
-FORMAT = 11
+FORMAT = 12
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express", "preamble")
@@ -33,6 +33,7 @@ _SINGLE: Mapping[str, type[ev.Event]] = MappingProxyType(
         "pause": ev.PauseRequested,
         "ended": ev.RunEnded,
         "lessons": ev.LessonsChanged,
+        "misplaced": ev.BranchMisplaced,
         "final_before": ev.StepFinished,
     }
 )

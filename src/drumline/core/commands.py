@@ -224,13 +224,16 @@ class Heal(Command):
 class SettleBranch(Command):
     """Let the run branch stand at `to` from here on; `how` says what becomes of it.
 
-    `steps` are those whose landings were missing, `commits` what somebody else had written.
+    `steps` are those whose landings were missing, `commits` what somebody else had written. `culprit` is the step whose
+    agent was at work when it was moved, if that is known, `beside` are those whose agents were, too.
     """
 
     how: Resettled
     to: Commit
     steps: tuple[StepId, ...] = ()
     commits: tuple[str, ...] = ()
+    culprit: StepId = NO_STEP
+    beside: tuple[StepId, ...] = ()
 
 
 class Adopt(Command):

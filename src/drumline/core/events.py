@@ -36,6 +36,7 @@ from drumline.core.reviewevents import (
     WorkSwept,
 )
 from drumline.core.runevents import (
+    BranchMisplaced,
     BranchSettled,
     CancelRequested,
     ConfigRepinned,
@@ -88,6 +89,7 @@ __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "AttemptUsed",
+    "BranchMisplaced",
     "BranchMoved",
     "BranchSettled",
     "CancelRequested",

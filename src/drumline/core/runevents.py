@@ -272,10 +272,22 @@ class StepReopened(Event):
         return self.heal or bool(self.agent or self.tier or self.context)
 
 
+class BranchMisplaced(Event):
+    """The run branch was not where we left it when an attempt of the step had ended.
+
+    `beside` are the steps that were in work as well: their agents may have moved it.
+    """
+
+    step: StepId
+    tip: Commit | None = None
+    beside: tuple[StepId, ...] = ()
+
+
 class BranchSettled(Event):
     """The run branch was not where we left it; it stands at `new` from here on.
 
-    `steps` are those whose landings were missing, `commits` what somebody else wrote.
+    `steps` are those whose landings were missing, `commits` what somebody else wrote. `culprit` is the step whose agent
+    was at work when it was moved, if that is known, `beside` are those whose agents were, too.
     """
 
     how: Resettled
@@ -283,6 +295,8 @@ class BranchSettled(Event):
     old: Commit | None = None
     steps: tuple[StepId, ...] = ()
     commits: tuple[str, ...] = ()
+    culprit: StepId = NO_STEP
+    beside: tuple[StepId, ...] = ()
 
 
 class ModeChanged(Event):

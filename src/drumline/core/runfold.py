@@ -291,7 +291,12 @@ def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:
 
 def _branch_settled(state: RunState, event: ev.BranchSettled) -> None:
     state.resettled = (*state.resettled, event)
+    state.misplaced = None
     _outdate_final(state)
+
+
+def _branch_misplaced(state: RunState, event: ev.BranchMisplaced) -> None:
+    state.misplaced = event
 
 
 def _mode(state: RunState, event: ev.ModeChanged) -> None:
@@ -363,6 +368,7 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.LessonsChanged: _lessons_changed,
     ev.PlanMirrored: _mirrored,
     ev.BranchSettled: _branch_settled,
+    ev.BranchMisplaced: _branch_misplaced,
     ev.ModeChanged: _mode,
     ev.CancelRequested: _cancel,
     ev.PauseRequested: _pause,

@@ -69,6 +69,7 @@ OF_STEPS: tuple[type[ev.Event], ...] = (
     ev.CandidateProved,
     ev.CandidateDropped,
     ev.BranchMoved,
+    ev.BranchMisplaced,
 )
 """What who holds a claim records, and what is written into files: another driver may have parked or ended the run."""
 

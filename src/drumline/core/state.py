@@ -46,8 +46,8 @@ class RunState:
     says that no step was claimed since the run branch was seen where we left it. `corrections` are corrective steps
     that were planned, and `unfiled` those of them that are not in the plan's files yet; `revisions` and `unrevised` are
     the same for changes of what steps say. `unwritten` are documents, by path, that are not in their place yet,
-    `documents` the digests of those that are. `final_before` is how the last walk of the run ended before more was
-    landed.
+    `documents` the digests of those that are. `misplaced` says that the run branch is not where we left it, until that
+    is settled. `final_before` is how the last walk of the run ended before more was landed.
     """
 
     id: RunId
@@ -84,6 +84,7 @@ class RunState:
     deferred: dict[StepId, ev.StepDeferred] = field(default_factory=dict)
     usage: dict[StepId, dict[str, Mapping[str, float]]] = field(default_factory=dict)
     resettled: tuple[ev.BranchSettled, ...] = ()
+    misplaced: ev.BranchMisplaced | None = None
     queue: Queue = field(default_factory=Queue)
     mode: Mode = Mode.SEQUENTIAL
     flow: ev.FlowPinned | None = None
@@ -118,6 +119,11 @@ class RunState:
     def model(self) -> str:
         """The model that answers for every node, if one was named."""
         return self.flow.model if self.flow is not None else ""
+
+    @property
+    def left(self) -> Commit:
+        """Where the journal says that the run branch was left."""
+        return self.queue.head or self.begun.base
 
     @property
     def open_gates(self) -> list[Gate]:

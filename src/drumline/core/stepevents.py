@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.event import Event
+from drumline.core.gitdeeds import NO_DEEDS, GitDeeds
 from drumline.core.ids import NO_DRIVER, NO_TREE, Commit, DriverId, StepId, Tree
 from drumline.core.judge import Touched
 from drumline.core.mutants import Mutation
@@ -141,7 +142,7 @@ class AttemptEnded(Event):
     `denial` is what it says against its work, which is not a failure: the checks are heard beside it. `report` has the
     fields of the report that it ended with, `strayed` what the work changes by now beside the files of its step,
     `sharing` are the landed steps that share a file with it. `coming` are files in which it conflicted with what
-    other steps had in their workspaces at that moment.
+    other steps had in their workspaces at that moment, `git` is what it did to git beside changing files.
 
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
@@ -178,12 +179,13 @@ class AttemptEnded(Event):
     coming: tuple[Foreign, ...] = ()
     wrong: bool = False
     sharing: tuple[StepId, ...] = ()
+    git: GitDeeds = NO_DEEDS
 
     @property
     def told(self) -> tuple[str, ...]:
         """Everything that was remarkable about it."""
         ignored = (tell_ignored(self.ignored),) if self.ignored else ()
-        return (*self.notices, *ignored, *self.strayed.told, *tell_coming(self.coming))
+        return (*self.notices, *ignored, *self.git.told, *self.strayed.told, *tell_coming(self.coming))
 
 
 ATTEMPTS: tuple[type[Event], ...] = (AttemptStarted, SessionOpened, AttemptUsed, AttemptEnded)

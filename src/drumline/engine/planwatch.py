@@ -12,6 +12,7 @@ from drumline.core.needs import settled
 from drumline.core.plan import Marks, Problem, Reading, Status
 from drumline.core.state import RunState
 from drumline.core.task import has_files
+from drumline.engine.branchwatch import know_landings
 from drumline.engine.loading import load_run
 from drumline.engine.refusals import explain_refusal
 from drumline.ports.journal import Claim, Store
@@ -101,7 +102,7 @@ class OtherRuns(Record):
         found: dict[StepId, str] = {}
         if not marked:
             return found
-        head = await self.workspaces.head()
+        head = await self.workspaces.head(run.left, know_landings(self.store, run))
         for other in self._list_live(run):
             for step in marked & other.finished.keys():
                 commit = other.finished[step].commit

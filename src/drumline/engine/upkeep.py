@@ -70,7 +70,7 @@ class Upkeep:
         self._others = OtherRuns(store=services.store, roster=services.roster, workspaces=services.workspaces)
         self._outbox = Outbox(services=services, tell=self.complain)
         self._progress, self._vetting = ProgressReports(), Vetting(trust=services.trust, base=services.base)
-        self._branch = BranchWatch(workspaces=services.workspaces)
+        self._branch = BranchWatch(workspaces=services.workspaces, store=services.store)
         self._learning = Learning(lessons=services.lessons, clock=services.clock)
         self._reported = 0
         self._flows: FlowServices | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
 from drumline.core.branch import Branch
+from drumline.core.gitdeeds import GitDeeds
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.record import Record
 
@@ -35,6 +36,10 @@ class Merge(Record):
     conflicts: tuple[str, ...] = ()
 
 
+Meant = Callable[[StepId, Commit], bool]
+"""Whether a step was ever about to land a commit, as the journal says."""
+
+
 class Workspaces(Protocol):
     """Workspaces and landings of one run."""
 
@@ -42,8 +47,11 @@ class Workspaces(Protocol):
         """Create the run branch at `base`; nothing happens if it exists, or if steps have `landed` on it."""
         ...
 
-    async def head(self) -> Commit:
-        """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
+    async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
+        """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it.
+
+        `left` is where the journal says that we did, `meant` which landings it knows: anybody can write a ref.
+        """
         ...
 
     def path(self, step: StepId) -> Path:
@@ -219,8 +227,19 @@ class Workspaces(Protocol):
         """
         ...
 
-    async def look(self, landed: Sequence[Commit]) -> Branch:
-        """The run branch beside what the journal says was landed on it."""
+    async def look(self, landed: Sequence[Commit], left: Commit | None = None, meant: Meant | None = None) -> Branch:
+        """The run branch beside what the journal says was landed on it, and where that says that we `left` it.
+
+        A commit that is called a landing by a ref is one only if its step `meant` to land it.
+        """
+        ...
+
+    def stands_at(self, left: Commit) -> bool:
+        """Whether the run branch is known at once to be at this commit, and to have been left there."""
+        ...
+
+    async def find_deeds(self, step: StepId, *, base: Commit) -> GitDeeds:
+        """What was done to git in the workspace since it was prepared at `base`; the run branch is not looked at."""
         ...
 
     async def settle_branch(self, seen: Branch, to: Commit) -> str:

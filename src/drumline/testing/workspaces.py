@@ -14,10 +14,11 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from drumline.core.branch import Branch
+from drumline.core.gitdeeds import NO_DEEDS, GitDeeds
 from drumline.core.ids import NO_STEP, Commit, StepId, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.core.products import is_tool_folder
-from drumline.ports.workspaces import Landing, Merge
+from drumline.ports.workspaces import Landing, Meant, Merge
 from drumline.testing import trees
 from drumline.testing.trees import MARKER, FakeCommit, Files, digest_value, merge_files, walk_files
 
@@ -58,7 +59,7 @@ class FakeWorkspaces:
         if self._written is None and not landed:
             self._head = self._written = base
 
-    async def head(self) -> Commit:
+    async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
         """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
         return self._written or self._tip()
 
@@ -276,7 +277,15 @@ class FakeWorkspaces:
             return None
         return Landing(commit=landed, tree=self._commits[landed].tree, adopted=True)
 
-    async def look(self, landed: Sequence[Commit]) -> Branch:
+    def stands_at(self, left: Commit) -> bool:
+        """Whether the run branch is at this commit, and was left there."""
+        return self._head == self._written == left
+
+    async def find_deeds(self, step: StepId, *, base: Commit) -> GitDeeds:
+        """What was done to the git of the workspace: here there is none."""
+        return NO_DEEDS
+
+    async def look(self, landed: Sequence[Commit], left: Commit | None = None, meant: Meant | None = None) -> Branch:
         """The run branch beside what the journal says was landed on it."""
         if self._head is None:
             return Branch(tip=None, written=self._written, missing=tuple(landed))
@@ -289,6 +298,7 @@ class FakeWorkspaces:
             missing=tuple(commit for commit in landed if commit not in line),
             foreign=tuple((c, self._commits[c].message) for c in line if c not in ours and c not in before),
             unknown=tuple((ours[c], c, self._commits[c].tree) for c in line if c in ours and c not in landed),
+            set_back=self._written is not None and self._written not in line,
         )
 
     async def settle_branch(self, seen: Branch, to: Commit) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.flow.state import Key
+from drumline.core.gitdeeds import tell_culprit
 from drumline.core.ids import FLOW, StepId
 from drumline.core.leftovers import tell_check, tell_flaky
 from drumline.core.needs import is_skipped
@@ -167,14 +168,23 @@ def _declared(scene: _Scene, event: ev.StepsDeclared) -> Told:
 
 def _branch_settled(scene: _Scene, event: ev.BranchSettled) -> Told:
     named = f": {'; '.join(event.commits)}" if event.commits else ""
-    data = {"how": event.how, "commit": event.new, "steps": list(event.steps), "commits": list(event.commits)}
+    who = tell_culprit(event.culprit, event.beside)
+    data: dict[str, object] = {"how": event.how, "commit": event.new, "steps": list(event.steps)}
+    data |= {"commits": list(event.commits), "culprit": event.culprit or None, "beside": list(event.beside)}
     if event.how == "kept":
         text = f"the run branch has commits of somebody else; they are its head now{named}"
     else:
         missing = f"; missing on it: {', '.join(event.steps)}" if event.steps else ""
         kept = f"; commits of somebody else stay reachable by a ref{named}" if named else ""
         text = f"the run branch was moved or deleted; it is back at {event.new[:SHORT_COMMIT]}{missing}{kept}"
-    return Told(event="branch_settled", text=text, data=data)
+    return Told(event="branch_settled", text=f"{text}. {who}" if who else text, data=data)
+
+
+def _branch_misplaced(scene: _Scene, event: ev.BranchMisplaced) -> Told:
+    where = f"at {event.tip[:SHORT_COMMIT]}" if event.tip else "gone"
+    text = f"the run branch is {where}, where no landing left it. {tell_culprit(event.step, event.beside)}"
+    data = {"step": event.step, "commit": event.tip, "beside": list(event.beside)}
+    return Told(event="branch_misplaced", text=text, data=data)
 
 
 def _mode(scene: _Scene, event: ev.ModeChanged) -> Told:
@@ -340,6 +350,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.CorrectionRefused: lambda scene, event: tell_refusal(event),
         ev.RevisionRefused: lambda scene, event: tell_unrevised(event),
         ev.DocumentWritten: lambda scene, event: tell_document(event),
+        ev.BranchMisplaced: _branch_misplaced,
         ev.BranchSettled: _branch_settled,
         ev.ModeChanged: _mode,
         ev.GateOpened: _gate,

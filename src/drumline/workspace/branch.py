@@ -5,12 +5,14 @@ The rule: nothing is ever lost by settling it. Where the branch is moved, what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import unquote
 
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.errors import GitError
+from drumline.ports.workspaces import Meant
+from drumline.record import Record
 from drumline.workspace.commits import read_commit, read_commits
 from drumline.workspace.landing import LANDED, Target, free_branch
 from drumline.workspace.refs import Update, write_refs
@@ -19,64 +21,101 @@ MOST_FOREIGN = 20
 REPLACED = "@replaced"
 
 
-async def find_head(target: Target) -> Commit:
-    """Where the next work begins: the tip, if only we have moved the branch, else where we left it."""
+async def find_head(target: Target, left: Commit | None = None, meant: Meant | None = None) -> Commit:
+    """Where the next work begins: the tip, if only we have moved the branch, else where we left it.
+
+    `left` is where the journal says that we did: anybody can move the ref that says so.
+    """
     refs = await target.read_refs()
-    tip, written = refs.get(target.ref), refs.get(target.head_ref)
-    if tip is None or written is None or tip == written:
-        found = written or tip
-        if found is None:
-            raise GitError(f"the run branch {target.branch!r} is gone", hint="drumline resume")
-        return found
-    # A crash between moving the branch and noting it leaves a landing of ours above what is noted.
-    ours = await target.contains(tip, written) and not (await _look(target, ())).foreign
-    return tip if ours else written
+    tip, noted = refs.get(target.ref), refs.get(target.head_ref)
+    if tip is None and noted is None:
+        raise GitError(f"the run branch {target.branch!r} is gone", hint="drumline resume")
+    if tip is not None and tip == noted and left in (None, tip):
+        return tip
+    branch = await _look(target, await _read_refs(target, meant), (), left)
+    return (branch.tip if branch.is_sound else None) or branch.written or Commit(tip or "")
 
 
-async def look_at_branch(target: Target, landed: Sequence[Commit], *, held: int) -> Branch:
-    """The branch beside the landings that the journal knows, oldest first.
+async def look_at_branch(
+    target: Target, landed: Sequence[Commit], left: Commit | None, meant: Meant | None, *, held: int
+) -> Branch:
+    """The branch beside the landings that the journal knows, oldest first, and beside where it says that we `left` it.
 
     A crash between moving the branch and noting it is made good here.
     """
-    branch = await _look(target, landed)
-    if branch.is_sound and branch.tip is not None and branch.tip != branch.written:
+    refs = await _read_refs(target, meant)
+    branch = await _look(target, refs, landed, left)
+    if branch.is_sound and branch.tip is not None and branch.tip != refs.noted:
         await write_refs(target.git, [Update(ref=target.head_ref, new=branch.tip)], held=held)
     return branch
 
 
-async def _look(target: Target, landed: Sequence[Commit]) -> Branch:
+class _Refs(Record):
+    """The branch, where it is noted that we left it, and our landings with their steps."""
+
+    tip: Commit | None
+    noted: Commit | None
+    ours: Mapping[Commit, StepId]
+
+
+async def _read_refs(target: Target, meant: Meant | None) -> _Refs:
     prefix = target.head_ref.rpartition("/")[0]
     refs = await target.read_refs(f"{prefix}/*/{LANDED}*")
-    tip = refs.get(target.ref)
-    written = await _find_written(target, refs, landed)
-    ours = {commit: _step_of(ref, prefix) for ref, commit in refs.items() if LANDED in ref.rpartition("/")[2]}
+    named = {commit: _step_of(ref, prefix) for ref, commit in refs.items() if LANDED in ref.rpartition("/")[2]}
+    return _Refs(
+        tip=refs.get(target.ref),
+        noted=refs.get(target.head_ref),
+        ours={commit: step for commit, step in named.items() if meant is None or meant(step, commit)},
+    )
+
+
+async def _look(target: Target, refs: _Refs, landed: Sequence[Commit], left: Commit | None) -> Branch:
+    tip, ours = refs.tip, refs.ours
+    known = {*landed, *ours}
+    written = await _find_written(target, refs.noted, landed, left, known)
     if tip is None:
         return Branch(tip=None, written=written, missing=tuple(landed))
-    known = {*landed, *ours}
     if tip == written and not ours.keys() - set(landed):
         return Branch(tip=tip, written=written)
     missing = [commit for commit in landed if not await target.contains(tip, commit)]
     unknown = [commit for commit in ours if commit not in set(landed) and await target.contains(tip, commit)]
-    above = await read_commits(target.git, tip, *([f"^{written}"] if written else []), f"--max-count={MOST_FOREIGN}")
-    foreign = [(made.id, _describe(made.author.name, made.message)) for made in above if made.id not in known]
     return Branch(
         tip=tip,
         written=written,
         missing=tuple(missing),
-        foreign=tuple(foreign),
+        foreign=tuple(await _list_foreign(target, tip, written, known)),
         unknown=tuple([(ours[commit], commit, await _tree_of(target, commit)) for commit in unknown]),
+        set_back=written is not None and not await target.contains(tip, written),
     )
 
 
-async def _find_written(target: Target, refs: Mapping[str, Commit], landed: Sequence[Commit]) -> Commit | None:
-    """Where we left the branch: what `@head` says, else the newest landing that still exists."""
-    noted = refs.get(target.head_ref)
-    for commit in reversed(landed):
-        if noted is not None and await target.contains(noted, commit):
-            return noted
+async def _list_foreign(
+    target: Target, tip: Commit, below: Commit | None, known: Collection[Commit]
+) -> list[tuple[Commit, str]]:
+    """The commits above another one that we did not make, each with its subject and author."""
+    above = await read_commits(target.git, tip, *([f"^{below}"] if below else []), f"--max-count={MOST_FOREIGN}")
+    return [(made.id, _describe(made.author.name, made.message)) for made in above if made.id not in known]
+
+
+async def _find_written(
+    target: Target, noted: Commit | None, landed: Sequence[Commit], left: Commit | None, known: Collection[Commit]
+) -> Commit | None:
+    """Where we left the branch: what `@head` says, if only landings of ours are above what the journal says; else that.
+
+    Where what the journal says does not exist any more, it is the newest landing that does.
+    """
+    below = await _find_newest(target, [*landed, *([left] if left else [])])
+    if noted is None or below is None or noted == below:
+        return noted or below
+    is_above = await target.contains(noted, below)
+    return noted if is_above and not (left and await _list_foreign(target, noted, below, known)) else below
+
+
+async def _find_newest(target: Target, commits: Sequence[Commit]) -> Commit | None:
+    for commit in reversed(commits):
         if await target.git.find_commit(commit):
             return commit
-    return noted
+    return None
 
 
 async def settle_branch(target: Target, seen: Branch, to: Commit, *, held: int) -> str:

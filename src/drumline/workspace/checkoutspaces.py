@@ -15,11 +15,13 @@ from pathlib import Path
 from anyio.lowlevel import checkpoint
 
 from drumline.core.branch import Branch
+from drumline.core.gitdeeds import GitDeeds
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, InvalidInput
 from drumline.ports.workspaces import Landing
 from drumline.workspace.branch import REPLACED
 from drumline.workspace.commits import read_commit
+from drumline.workspace.deeds import compare_history
 from drumline.workspace.desk import Desk, read_owner, read_setup
 from drumline.workspace.git import LIMIT, Git
 from drumline.workspace.hiding import bring_back
@@ -112,6 +114,12 @@ class CheckoutWorkspaces(GitWorkspaces):
         """The tree of what can be read; commits made on the branch meanwhile become part of the work."""
         await self._fold_commits(step)
         return await super().salvage(step, base=base)
+
+    async def find_deeds(self, step: StepId, *, base: Commit) -> GitDeeds:
+        """What was done on the branch since we left it: it is where the work is committed here."""
+        refs = await self._target(self._git).read_refs()
+        tip = refs.get(self._target(self._git).ref)
+        return await compare_history(self._git, tip or "", base)
 
     async def foresee(self, commit: Commit, others: Sequence[StepId]) -> Mapping[StepId, Sequence[str]]:
         """Nobody works beside a step here."""

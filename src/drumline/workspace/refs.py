@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -39,6 +39,13 @@ class Update(Record):
         if self.old == "":
             return f"create {self.ref} {self.new}"
         return f"update {self.ref} {self.new}" + (f" {self.old}" if self.old else "")
+
+
+def read_loose(git: Git, ref: str) -> str:
+    """The commit of a ref that has a file of its own, without asking git; empty if it has none."""
+    with suppress(OSError, ValueError):
+        return (git.common_dir / ref).read_text(encoding="ascii").strip()
+    return ""
 
 
 async def write_refs(git: Git, *transactions: Sequence[Update], held: int, reason: str = "") -> Result:

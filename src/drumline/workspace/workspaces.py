@@ -12,13 +12,15 @@ from pathlib import Path, PurePosixPath
 import anyio
 
 from drumline.core.branch import Branch
+from drumline.core.gitdeeds import GitDeeds
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, GitKilled, InvalidInput
-from drumline.ports.workspaces import Landing, Merge
+from drumline.ports.workspaces import Landing, Meant, Merge
 from drumline.record import replace
 from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.compiled import forget_compiled
+from drumline.workspace.deeds import find_deeds
 from drumline.workspace.desk import Desk
 from drumline.workspace.git import LIMIT, Git
 from drumline.workspace.hiding import set_aside
@@ -28,7 +30,7 @@ from drumline.workspace.locks import hold, retry_busy
 from drumline.workspace.markers import count_conflicts, find_marked
 from drumline.workspace.pool import Pool, settle_step
 from drumline.workspace.readable import find_pipes
-from drumline.workspace.refs import Update, write_refs
+from drumline.workspace.refs import Update, read_loose, write_refs
 from drumline.workspace.repository import Repository
 from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files, write_diff
 from drumline.workspace.trials import Trial
@@ -90,9 +92,9 @@ class GitWorkspaces(Pool):
                 if target.ref not in await target.read_refs():  # else another process was faster
                     raise
 
-    async def head(self) -> Commit:
+    async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
         """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
-        return await find_head(self._target(self._git))
+        return await find_head(self._target(self._git), left, meant)
 
     async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree.
@@ -265,10 +267,20 @@ class GitWorkspaces(Pool):
         async with hold(self._ref_lock) as held:
             return await find_landing(self._target(self._git.holding(held)), step, commit)
 
-    async def look(self, landed: Sequence[Commit]) -> Branch:
-        """The run branch beside what was landed on it."""
+    async def look(self, landed: Sequence[Commit], left: Commit | None = None, meant: Meant | None = None) -> Branch:
+        """The run branch beside what was landed on it, and where the journal says that we left it."""
         async with hold(self._ref_lock) as held:
-            return await look_at_branch(self._target(self._git.holding(held)), landed, held=held)
+            return await look_at_branch(self._target(self._git.holding(held)), landed, left, meant, held=held)
+
+    def stands_at(self, left: Commit) -> bool:
+        """Whether the run branch is known at once to be at this commit, and to have been left there."""
+        target = self._target(self._git)
+        return read_loose(self._git, target.ref) == read_loose(self._git, target.head_ref) == left
+
+    async def find_deeds(self, step: StepId, *, base: Commit) -> GitDeeds:
+        """What was done to git in the workspace since it was prepared at `base`; the run branch is not looked at."""
+        async with self._open(step) as desk:
+            return await find_deeds(desk, base)
 
     async def settle_branch(self, seen: Branch, to: Commit) -> str:
         """Let the branch stand at `to` from here on, if it is still as it was seen; else say why not."""

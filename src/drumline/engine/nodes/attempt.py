@@ -9,6 +9,7 @@ from uuid import uuid4
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.attempts import count_for_agent
+from drumline.core.gitdeeds import NO_DEEDS, GitDeeds
 from drumline.core.ids import StepId, Tree
 from drumline.core.judge import Touched
 from drumline.core.learned import Lesson
@@ -27,6 +28,7 @@ from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, ope
 from drumline.engine.handoffs import list_earlier, list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
+from drumline.engine.nodes.deeds import add_branch, note_moved
 from drumline.engine.nodes.review import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import foresee_conflicts, look_round
@@ -91,11 +93,13 @@ class Kept(Record):
     strayed: Strayed = NOTHING
     sharing: tuple[StepId, ...] = ()
     coming: tuple[Foreign, ...] = ()
+    git: GitDeeds = NO_DEEDS
 
 
 async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: str = "") -> Kept:
     """Keep what is in the workspace under a ref; undo what git cannot read, and what a `reader` has changed."""
     step, workspaces, before, base = work.orders.step.id, work.services.workspaces, known(state.tree), known(state.base)
+    deeds = await workspaces.find_deeds(step, base=base)
     found = await read_work(workspaces, step, base=base)
     kept = await workspaces.keep(step, str(attempt), found.tree, base=base)
     undone = explain_unreadable(found.unreadable, kept=kept[:SHORT]) if found.unreadable else ""
@@ -115,6 +119,7 @@ async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: s
         strayed=reach.strayed,
         sharing=reach.sharing,
         coming=() if undone or tree in (before, state.ready) else await foresee_conflicts(work, kept),
+        git=await add_branch(work, deeds),
     )
 
 
@@ -140,8 +145,7 @@ class _Attempt(Record):
         if outcome.failure == Failure.KILLED.value:
             await self._keep_usage(outcome.usage, round(max(0.0, self.work.services.clock.now() - began), 3))
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
-        role = find_role(self.work.orders.step.role)
-        reader = "" if role is None or role.capability.writes else f"the role {role.name}"
+        reader = self._name_reader()
         kept = await keep_work(self.work, state, command.attempt, reader=reader)
         outcome, tree = mark_kept(outcome, kept), kept.tree
         ended = ev.AttemptEnded(
@@ -167,12 +171,18 @@ class _Attempt(Record):
             strayed=kept.strayed,
             sharing=kept.sharing,
             coming=kept.coming,
+            git=kept.git,
             stuck=outcome.stuck and not outcome.failure,
             wrong=outcome.wrong and not outcome.failure,
             denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],
             report={} if outcome.failure else read_report(outcome.message),
         )
-        return Note(step=[ended], run=self._count(command, state, ended))
+        return Note(step=[ended], run=[*self._count(command, state, ended), *note_moved(self.work, kept.git)])
+
+    def _name_reader(self) -> str:
+        """The role of the step, if it may only read."""
+        role = find_role(self.work.orders.step.role)
+        return "" if role is None or role.capability.writes else f"the role {role.name}"
 
     async def _ask(self, command: cmd.Attempt, state: StepState) -> Outcome:
         worker = open_worker(self.work.tools.open_agent, spell_agent(self.work.run, command.agent))

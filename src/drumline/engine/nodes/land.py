@@ -15,7 +15,9 @@ from drumline.core.queue import Queue
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.vocabulary import DropCause
+from drumline.engine.branchwatch import know_landings
 from drumline.engine.closing import tell_moved
+from drumline.engine.nodes.deeds import find_moved
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import find_sharing
 from drumline.engine.products import spell_path
@@ -50,6 +52,9 @@ async def _commit(work: StepWork, tree: Tree, base: Commit) -> Commit:
 async def act(work: StepWork, state: StepState) -> Note:
     """Bring the commit onto the branch, or say why it does not fit."""
     commit, head = known(state.candidate), known(state.landing_head)
+    if await find_moved(work, work.line.look().queue.head or work.run.begun.base) is not None:
+        reason = f"the run branch {work.run.begun.branch!r} was moved by somebody else"
+        return Note(step=[ev.LandingRefused(reason=reason, retry=True)])
     marked = await work.services.workspaces.find_markers(work.orders.step.id, known(state.tree), base=known(state.base))
     if marked:
         reason = f"conflict markers are left in {', '.join(marked)}"
@@ -66,10 +71,12 @@ async def act(work: StepWork, state: StepState) -> Note:
 def note_landed(work: StepWork, state: StepState, landing: Landing) -> Note:
     """A landing, in the step's stream and in the run's. What landed is the commit that was judged, or it is refused."""
     commit, tree = known(landing.commit), known(landing.tree)
-    if not landing.adopted and (commit, tree) != (state.candidate, state.tree):
+    step = work.orders.step.id
+    meant = (commit, tree) == (state.candidate, state.tree)
+    if not meant and not (landing.adopted and know_landings(work.services.store, work.run)(step, commit)):
         raise GitError(f"the run branch has {commit}, and {state.candidate} was judged", hint="drumline doctor")
     landed = ev.StepLanded(commit=commit, tree=tree, adopted=landing.adopted)
-    return Note(step=[landed], run=tell_moved(work.orders.step.id, state, [landed]))
+    return Note(step=[landed], run=tell_moved(step, state, [landed]))
 
 
 async def rebase(work: StepWork, state: StepState, command: Rebase) -> Note:

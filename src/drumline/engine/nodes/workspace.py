@@ -8,6 +8,7 @@ from drumline.core import events as ev
 from drumline.core.ids import Tree
 from drumline.core.products import MOST_WALKED, asks_for, choose_products, sort_present, stays
 from drumline.core.stepstate import StepState
+from drumline.engine.branchwatch import know_landings
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.products import look_for_ignored
 from drumline.engine.stage import provide, write_job
@@ -21,7 +22,7 @@ async def intend(work: StepWork) -> Note:
     """Where it will be, and at which commit."""
     # A slow setup must not let an edit slip in under the old text's name.
     work.services.read_pinned(work.orders.step)
-    base = await work.services.workspaces.head()
+    base = await work.services.workspaces.head(work.run.left, know_landings(work.services.store, work.run))
     path = str(work.services.workspaces.path(work.orders.step.id))
     return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
 
