@@ -10,12 +10,11 @@ from pathlib import Path
 import anyio
 
 from bench.figures import MILLISECOND, Figure, clock, take_turns
-from bench.plans import make_repository
+from bench.plans import PER_FOLDER, make_repository, write_files
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.workspace.repository import find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
-PER_FOLDER = 100
 TARGET = 0.3
 
 
@@ -42,10 +41,7 @@ class _Project:
     def __init__(self, folder: Path, files: int) -> None:
         self._top = make_repository(folder / "repo")
         self._added, self._number = folder / "added", count()
-        for number in range(files):
-            file = self._top / f"part-{number // PER_FOLDER}" / f"file-{number}.txt"
-            file.parent.mkdir(exist_ok=True)
-            file.write_text(f"file {number}\n", encoding="utf-8")
+        write_files(self._top, files)
         (self._top / ".gitignore").write_text("made/\n", encoding="utf-8")
         self._bases = [self._commit("first")]
         for number in range(10):

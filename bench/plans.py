@@ -24,6 +24,8 @@ from drumline.store.sqlite import SqliteStore
 LANES = 10
 """Steps that can be worked on at once."""
 TOGETHER = 200
+PER_FOLDER = 100
+"""Files in each folder of a large repository."""
 PLAN = Path("plans/bench")
 
 _ROOT = """---
@@ -100,6 +102,14 @@ def make_repository(folder: Path) -> Path:
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
     return folder
+
+
+def write_files(top: Path, count: int) -> None:
+    """Write so many small files, in folders of a hundred."""
+    for number in range(count):
+        file = top / f"part-{number // PER_FOLDER}" / f"file-{number}.txt"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"file {number}\n", encoding="utf-8")
 
 
 LOOKS = 200

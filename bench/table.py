@@ -24,12 +24,15 @@ from bench.deciding import measure_deciding
 from bench.durableflow import measure_durable_flow
 from bench.figures import Figure, spread
 from bench.flow import measure_flow
+from bench.makespan import measure_makespan
+from bench.onefile import measure_one_file
 from bench.ownership import measure_ownership
 from bench.places import measure_places
 from bench.proving import measure_proving
 from bench.resume import measure_resume
 from bench.rigor import measure_nodes, measure_rigor
 from bench.startup import measure_startup
+from bench.throughput import measure_throughput
 from bench.transitions import measure_transitions
 from bench.validating import SIZES, measure_validation
 
@@ -50,6 +53,9 @@ def parts(*, quick: bool) -> list[Part]:
         ("ownership", partial(measure_ownership, rounds=rounds)),
         ("places", partial(measure_places, rounds=3, files=2_000 if quick else 20_000)),
         ("proving", partial(measure_proving, steps=8 if quick else 20, suite=1.0 if quick else 5.0)),
+        ("makespan", partial(measure_makespan, plans=1 if quick else 3, steps=16 if quick else 24)),
+        ("throughput", partial(measure_throughput, steps=16 if quick else 40, rounds=1 if quick else 2)),
+        ("one file", partial(measure_one_file, files=2_000 if quick else 20_000, rounds=1 if quick else 3)),
         ("rigor", measure_rigor),
         ("nodes", measure_nodes),
         ("flow", partial(measure_flow, rounds=rounds)),
