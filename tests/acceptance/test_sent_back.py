@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.acceptance.cli_user import make_user, states_of, step_text
+from tests.acceptance.cli_flows import write_files
+from tests.acceptance.cli_user import SCRIPTED, make_user, states_of, step_text
 
 
 @pytest.mark.long  # tests/integration/test_sent_back.py shows the same on fakes, wherever the process dies
@@ -34,3 +35,47 @@ def test_a_manual_item_that_is_not_good_sends_the_landed_step_back(tmp_path: Pat
     assert "- [x] It reads well\n- [x] It is short" in user.file("step-1")
     assert "Too long." in user.file("step-1m")
     assert states_of(user.status()) == dict.fromkeys(("step-1", "step-1m", "step-2"), "done")
+
+
+IMPLEMENT = """\
+# Implementation Plan: Two files
+
+## Steps
+### Step 1: Write one
+**Status:** pending
+**Test:** `test -f step-1.txt`
+
+### Step 2: Write two
+**Status:** pending
+**Test:** `test -f step-2.txt`
+
+## Testing Plan
+
+### Manual Verification
+
+- [ ] One reads well
+- [ ] Two reads well
+"""
+
+
+@pytest.mark.long  # tests/integration/test_overall.py and test_sent_back.py show the parts
+def test_what_an_implement_plan_lists_for_people_is_asked_about_after_its_last_step(tmp_path: Path) -> None:
+    user = make_user(tmp_path)
+    write_files(user, {"implement.md": IMPLEMENT})
+    user.commit_all("plan")
+    user.play(
+        {"match": {"step": "2m"}, "write": {"step-2.txt": "two, put right\n"}},
+        {"match": {"step": "2"}, "write": {"step-2.txt": "two\n"}},
+        {"match": {"step": "1"}, "write": {"step-1.txt": "one\n"}},
+    )
+
+    asked = user.drumline("run", "implement.md", "--agent", SCRIPTED, "--autonomy", "critical")
+    back = user.drumline("answer", "wave-2", "not-good:2", "--comment", "Too long.", "--resume")
+    between = (user.repo / "implement.md").read_text(encoding="utf-8")
+    done = user.drumline("answer", "wave-2.2", "continue", "--resume")
+
+    after = (user.repo / "implement.md").read_text(encoding="utf-8")
+    assert (asked.code, back.code, done.code) == (2, 2, 0), done.text
+    assert "- [x] One reads well\n- [ ] Two reads well" in between
+    assert "### Step 2m: Put right what 2 landed\n**Status:** done" in between
+    assert "- [x] One reads well\n- [x] Two reads well" in after

@@ -437,10 +437,11 @@ def test_a_plan_without_files_is_read_from_the_journal_and_keeps_nothing(tmp_pat
     assert (added.value.hint, kept.value.hint) == ("drumline do TEXT", "drumline do --help")
 
 
-def test_a_corrective_step_inherits_needs_and_is_waited_for(harness: Harness) -> None:
+@pytest.mark.parametrize("tail", ["h", "m"])
+def test_a_corrective_step_inherits_needs_and_is_waited_for(harness: Harness, tail: str) -> None:
     before = harness.read()
     first, second = harness.ids
-    correction = correction_for(first)
+    correction = correction_for(first, tail)
 
     harness.files.insert(correction, helps=before.plan.steps[0])
 

@@ -9,11 +9,14 @@ from tests.integration.harness import RUN, Harness, WritingAgent, small_plan, st
 
 from drumline.core.events import CorrectionPlanned
 from drumline.core.ids import GateId, StepId, Stream
+from drumline.core.plan import Correction, Step
 from drumline.core.state import RunState
 from drumline.core.vocabulary import PlanCause
+from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Message
 from drumline.record import replace
+from drumline.testing.planfiles import FakePlanFiles
 
 A, AM, B = StepId("a"), StepId("am"), StepId("b")
 
@@ -104,3 +107,33 @@ def test_a_step_is_sent_back_once_wherever_the_process_dies(tmp_path: Path, when
             run = harness.drive_through()
 
         assert_put_right(harness, run, nth)
+
+
+class Full(FakePlanFiles):
+    """A plan that takes no further step, once."""
+
+    refusals = 0
+
+    def insert(self, correction: Correction, *, helps: Step) -> str:
+        self.refusals += 1
+        if self.refusals == 1:
+            raise InvalidInput(f"{correction.id} does not fit in", hint="drumline validate plan")
+        return super().insert(correction, helps=helps)
+
+
+def test_an_item_is_asked_about_again_if_the_plan_cannot_take_its_corrective_step(tmp_path: Path) -> None:
+    harness = build(tmp_path)
+    harness.planfiles = Full(harness.plan)
+    harness.drive()
+    refuse_item(harness)
+
+    run = harness.drive()
+
+    assert run.ended is None
+    assert [item.text for item in run.unanswered[GateId("wave-1.2")].opened.items] == ["is short"]
+    harness.send(Message(kind="answer", subject="wave-1.2", value="not-good", comment="Too long.", by="me"))
+    sent = harness.drive()
+    harness.send(Message(kind="answer", subject="wave-1.3", value="continue", by="me"))
+    assert [item.step for item in sent.unanswered[GateId("wave-1.3")].opened.items] == [AM]
+    assert harness.drive().ended is not None
+    assert [name for _, name in harness.workspaces.log()] == ["a", "am", "b"]

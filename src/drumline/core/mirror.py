@@ -56,7 +56,7 @@ def _list_verified(run: RunState, step: Step) -> tuple[int, ...]:
     if not step.manual_lines:
         return ()
     good = list_verified(run, step.id)
-    return tuple(line for line, text in zip(step.manual_lines, step.manual, strict=True) if text in good)
+    return tuple(line for line, text in zip(step.manual_lines, step.manual, strict=True) if line and text in good)
 
 
 def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:

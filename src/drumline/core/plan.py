@@ -92,7 +92,8 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     in the plan: it then waits for everything before it, also across needs that are met. `text` is what to do, for a
     step that has no file. `flow` is the flow that it walks; empty for the shipped one. `require` is the level that it
     must reach; empty for that of its run. `tests` says that tests are part of it: at least one is added or changed.
-    `manual_lines` are those of the boxes of `manual`, where the format has boxes for them.
+    `manual_lines` are those of the boxes of `manual`, where the format has boxes for them: 0 for an item without one,
+    and below zero for a line of the file that says what the plan is as a whole.
     `compiles` says that of the kinds of checks that are named for all steps no tests judge it, only the build.
     `qa` are scenarios that its agent plays by itself.
     """

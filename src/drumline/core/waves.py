@@ -69,7 +69,7 @@ def _asks_for_hands(run: RunState, level: int) -> bool:
     """Whether some step of the wave has manual items and was done by this run, or still can be."""
     manual = [step for step in _wave(run, level) if has_items(run, step)]
     if run.answer(gates.wave_id(level)) is not None:  # only what was sent back since is asked about once more
-        manual = [step for step in manual if step.id in run.corrections]
+        manual = [step for step in manual if step.id in run.corrections or _find_unsent(run, step)]
     if find_open_wave(run, level) is not None or any(unasked_items(run, step) for step in manual):
         return True
     left = [step.id for step in manual if not settled(run, step.id)]
@@ -94,9 +94,21 @@ def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
 
 
 def unasked_items(run: RunState, step: Step) -> list[str]:
-    """Manual items of a step that no wave gate has asked about yet."""
+    """Manual items of a step that no wave gate has asked about yet, or in vain."""
     asked = {item.text for gate in run.gates.values() for item in gate.opened.items if item.step == step.id}
+    asked -= _find_unsent(run, step) if asked else set()
     return [item for item in manual_items(run, step) if item not in asked]
+
+
+def _find_unsent(run: RunState, step: Step) -> set[str]:
+    """What a person called not good last, and the plan's files could not take a corrective step for."""
+    said: dict[str, bool] = {}
+    for gate in run.gates.values():
+        for number, item in enumerate(gate.opened.items, 1):
+            if item.step == step.id:
+                said[item.text] = gate.answer is not None and number in gate.answer.items
+    sent = {text for planned in run.corrections.values() for text in planned.items}
+    return {text for text, refused in said.items() if refused and text not in sent}
 
 
 def list_unasked(run: RunState) -> list[ManualItem]:

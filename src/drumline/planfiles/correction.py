@@ -37,8 +37,8 @@ def inherited(helps: Step) -> tuple[StepId, ...]:
 
 
 def corrects(need: str, step: str) -> bool:
-    """Whether `need` is by its id a corrective step for `step`: `3h` and `3h2` for 3, `R1` and `R1b` for any."""
-    return bool(re.fullmatch(rf"{re.escape(step)}h[0-9]*|(?:step-)?R[0-9]+[a-z]?", need))
+    """Whether `need` is by its id a corrective step for `step`: `3h`, `3h2` and `3m` for 3, `R1` and `R1b` for any."""
+    return bool(re.fullmatch(rf"{re.escape(step)}[hm][0-9]*|(?:step-)?R[0-9]+[a-z]?", need))
 
 
 def native_file(correction: Correction, helps: Step, *, newline: str = "\n") -> str:

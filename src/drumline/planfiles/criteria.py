@@ -7,7 +7,7 @@ this kind is a list of things to do after all.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core.ids import StepId
 from drumline.planfiles.outline import Entry, Outline
@@ -68,6 +68,12 @@ def assign_criteria(
         if judged is not None:
             found.setdefault(judged, []).append(shorten(entry.words, most=MOST_ITEM))
     return {step: tuple(items) for step, items in found.items()}
+
+
+def name_criteria(criteria: Iterable[int], outline: Outline) -> dict[str, Entry]:
+    """The boxes that are criteria, by what a person reads of them."""
+    entries = (outline.entries[number] for number in criteria)
+    return {shorten(entry.words, most=MOST_ITEM): entry for entry in entries}
 
 
 def _read_heading(words: str) -> re.Pattern[str] | None:

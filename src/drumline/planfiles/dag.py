@@ -8,7 +8,7 @@ with `## Phase N:` headings is the linear variant of this format, see `linear`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ from drumline.core.plan import Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.patterns import compile_late
 from drumline.planfiles.correction import native_file
-from drumline.planfiles.folder import Beside, Contents, FolderFiles
+from drumline.planfiles.folder import Beside, Contents, FolderFiles, Over
 from drumline.planfiles.notes import NOTES, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.preamble import read_preamble
-from drumline.planfiles.rootfile import add_row, compare, read_root
+from drumline.planfiles.rootfile import add_row, compare, read_root, tick_root
 from drumline.planfiles.rootmarks import show_marks
 from drumline.planfiles.source import list_names
 from drumline.planfiles.stepfile import NATIVE, Form, StepFile, parse_step
@@ -94,6 +94,7 @@ class DagLayout:
             kinds=root.kinds,
             final=root.final,
             not_run=root.not_run,
+            manual=root.manual,
             preamble=read_preamble(text),
             preflight=root.preflight,
             problems=problems,
@@ -116,13 +117,13 @@ class DagLayout:
         return (ROOT, changed) if changed != text else None
 
     def show(
-        self, step: Step, marks: Marks, beside: Beside, *, finished: Callable[[], bool], now: datetime | None
+        self, step: Step, marks: Marks, beside: Beside, *, finished: Over, now: datetime | None, ticked: Sequence[str]
     ) -> tuple[str, str] | None:
-        """The root file with the step's status in its table, its own status and the time of the change."""
+        """The root file with the step's status in its table, its own status, the time of the change, and boxes."""
         text = beside(ROOT)
         if text is None:
             return None
-        changed = show_marks(text, step, marks, finished=finished, now=now)
+        changed = tick_root(show_marks(text, step, marks, finished=finished, now=now), ticked)
         return (ROOT, changed) if changed != text else None
 
 

@@ -24,6 +24,7 @@ from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
 from drumline.planfiles.fingerprints import Fingerprints
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
+from drumline.planfiles.overall import assign_overall, list_ticked
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.revising import Revisable, is_revised, unlike
 from drumline.planfiles.rewriting import add_case
@@ -36,6 +37,8 @@ T = TypeVar("T")
 
 Beside = Callable[[str], str | None]
 """The text of a file beside the steps by its name in the plan's directory; None if there is none to be read."""
+Over = Callable[[], bool]
+"""Whether every step is over."""
 
 
 class Contents(Record):
@@ -111,9 +114,9 @@ class Layout(Protocol):
         ...
 
     def show(
-        self, step: Step, marks: Marks, beside: Beside, *, finished: Callable[[], bool], now: datetime | None
+        self, step: Step, marks: Marks, beside: Beside, *, finished: Over, now: datetime | None, ticked: Sequence[str]
     ) -> tuple[str, str] | None:
-        """The same once a step has these marks; None if nothing has to change."""
+        """The same once a step has these marks and a person has verified these items; None if nothing changes."""
         ...
 
 
@@ -163,6 +166,7 @@ class FolderFiles(Revisable):
         words = self._layout.overview(
             Contents(prefix=self._prefix, steps=steps, marks=marks, beside=scan.beside, unreadable=refused)
         )
+        steps = assign_overall(steps, words.manual, beside=True)
         plan = self._plan(words).with_steps(steps)
         problems = [*scan.problems, *words.problems, *(problem for found in files for problem in found.problems)]
         lines = {path: line for path, line in earlier.need_lines.items() if path not in scan.fresh}
@@ -196,14 +200,15 @@ class FolderFiles(Revisable):
             found, moved = until_settled(mark)
             if found:
                 # Last, and looked at by every write: a death before it is made good by writing the same again.
-                until_settled(lambda: self._show(step, wanted, moved=moved))
+                until_settled(lambda: self._show(step, wanted, moved=moved, ticked=ticked))
         return found
 
-    def _show(self, step: Step, marks: Marks, *, moved: bool) -> None:
+    def _show(self, step: Step, marks: Marks, *, moved: bool, ticked: Sequence[int]) -> None:
         """Let the file that lists the steps say the same, if the format has one."""
         now = datetime.now(tz=UTC) if moved else None
         beside = Seen(self._beside)
-        shown = self._layout.show(step, marks, beside, finished=self._is_finished, now=now)
+        boxes = list_ticked(step, (line for line in ticked if line < 0))
+        shown = self._layout.show(step, marks, beside, finished=self._is_finished, now=now, ticked=boxes)
         if shown is not None:
             put_file(self._root / shown[0], shown[1].encode(), before=beside.before(shown[0]))
 

@@ -26,14 +26,15 @@ from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.frontmatter import Frontmatter
 from drumline.planfiles.implement_sections import Sections, read_sections
 from drumline.planfiles.implement_steps import StepPart, helped_by, link, name_repositories, read_part, read_repos
-from drumline.planfiles.markdown import Bucket, read_body
+from drumline.planfiles.markdown import BY_HAND, Body, Bucket, read_body
 from drumline.planfiles.outline import read_outline
+from drumline.planfiles.overall import assign_overall, list_ticked, tick_items
 from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.rewriting import add_field
 from drumline.planfiles.runstate import BRANCH, FEATURE, SPEC, STATE, find_foreign, is_spec, write_state
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, escape_glob, read_bytes
-from drumline.planfiles.stepfile import list_final, list_not_run, not_run
+from drumline.planfiles.stepfile import list_final, list_manual, list_not_run, not_run
 from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record, replace
 
@@ -74,8 +75,13 @@ class _Texts(Mapping[StepId, str]):
         return len(self._spans)
 
 
-_TESTING = {"testing plan": Bucket.VERIFICATION, "manual verification": Bucket.MANUAL, "manual testing": Bucket.MANUAL}
+_TESTING = {"testing plan": Bucket.VERIFICATION, **BY_HAND}
 """Headings of what must hold after the last step."""
+
+
+def _read_testing(text: str) -> Body:
+    """What the document says must hold after the last step."""
+    return read_body(text, 0, 0, buckets=_TESTING, fenced=True)
 
 
 class _ImplementParsed(Parsed):
@@ -100,9 +106,9 @@ class ImplementDialect:
         for part in document.parts:
             marks.setdefault(part.step.id, part.marks)
         problems = [*_head_problems(text, document, path), *(p for part in document.parts for p in part.problems)]
-        final = read_body(text, 0, 0, buckets=_TESTING, fenced=True)
+        final = _read_testing(text)
         return _ImplementParsed(
-            steps=link([part.step for part in document.parts]),
+            steps=assign_overall(link([part.step for part in document.parts]), list_manual(final)),
             marks=marks,
             texts=_Texts(text, document),
             problems=(*problems, *not_run(final, path)),
@@ -130,7 +136,8 @@ class ImplementDialect:
         silent = _is_silent(part, step.path)
         spans = [] if silent else implement_writing.mark_spans(text, part, marks, lined=document.lined)
         boxes = implement_writing.box_spans(part, step.checks, ticked)
-        return [*spans, *(span for span in boxes if text[span[0]] == " ")]
+        by_hand = tick_items(text, _read_testing(text), list_ticked(step, ticked)) if step.manual_lines else ()
+        return [*spans, *(span for span in boxes if text[span[0]] == " "), *by_hand]
 
     def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
         """The insertion of a corrective step behind the step it helps and the corrections that follow it already."""

@@ -20,7 +20,7 @@ from drumline.planfiles.stepfile import replace_spans
 from drumline.record import Record, replace
 
 THIS_REPO = "this repo"
-_HEALS = re.compile(r"(.+)h[0-9]*")
+_HEALS = re.compile(r"(.+)[hm][0-9]*")
 _REVIEW_FIX = re.compile(r"R[0-9]+[a-z]?")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.core.plan import Problem, Reading, Severity, Step
+from drumline.planfiles.overall import has_others
 from drumline.planfiles.stepfile import StepFile
 
 
@@ -27,7 +28,8 @@ class Known:
                 self.need_lines[path] = int(line)
             elif problem.code in warnings:
                 self._warnings.setdefault(path, []).append(problem)
-        self._steps = {s.path: s for s in reading.plan.steps if reading.plan.by_id[s.id] is s and s.id in reading.marks}
+        steps = (step for step in reading.plan.steps if reading.plan.by_id[step.id] is step and not has_others(step))
+        self._steps = {step.path: step for step in steps if step.id in reading.marks}
 
     def has(self, path: str, found: str) -> bool:
         """Whether the file was read before with these bytes and without errors."""

@@ -22,8 +22,9 @@ from drumline.planfiles.correction import code_span, escape_heading, list_single
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, parse_blocks, read_body
+from drumline.planfiles.overall import assign_overall, list_ticked, tick_items
 from drumline.planfiles.preamble import read_preamble
-from drumline.planfiles.rootfile import read_root
+from drumline.planfiles.rootfile import read_final, read_root
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import (
     BOM,
@@ -35,13 +36,13 @@ from drumline.planfiles.source import (
     line_starts,
     read_bytes,
 )
-from drumline.planfiles.stepfile import manual_items, not_run, replace_spans, step_checks, structure
+from drumline.planfiles.stepfile import manual_items, manual_lines, not_run, replace_spans, step_checks, structure
 from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Correction, ProgressReport
 from drumline.record import Record, replace
 
 _HEADING = compile_late(
-    r"[*_]*phase\s+([0-9]+(?:h[0-9]*)?|R[0-9]+[a-z]?)\s*(?::|-|–|—)\s*(.*)", re.IGNORECASE | re.DOTALL
+    r"[*_]*phase\s+([0-9]+(?:[hm][0-9]*)?|R[0-9]+[a-z]?)\s*(?::|-|–|—)\s*(.*)", re.IGNORECASE | re.DOTALL
 )
 _CRITERIA = compile_late(r"criteri|acceptance|definition of done|verif|checkpoint|\bqa\b")
 _SUFFIXES = (".md", ".markdown")
@@ -96,7 +97,7 @@ class LinearDialect:
             problems += not_run(phase.body, path)
             problems += structure(text, phase.body, None, path)
         return _LinearParsed(
-            steps=tuple(_step(phase, needs[number], path) for number, phase in enumerate(phases)),
+            steps=assign_overall([_step(phase, needs[n], path) for n, phase in enumerate(phases)], root.manual),
             marks={phase.id: _shown_marks(text, phase) for phase in phases},
             texts={phase.id: NEWLINE.sub("\n", text[phase.start : phase.end]) for phase in phases},
             problems=tuple(problems),
@@ -116,6 +117,9 @@ class LinearDialect:
         phase = next((phase for phase in _read_phases(text) if phase.id == step.id), None)
         if phase is None:
             return []
+        return [*self._box_spans(text, phase, step, marks, ticked), *_manual_spans(text, phase, step, ticked)]
+
+    def _box_spans(self, text: str, phase: _Phase, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
         boxes = phase.boxes()
         if marks.status is Status.DONE:
             return [(box, box + 1, "x") for box in boxes if text[box] == " "]
@@ -254,10 +258,18 @@ def _step(phase: _Phase, needs: tuple[StepId, ...], path: str) -> Step:
         checks=phase.checks,
         not_run=tuple(i.text for i in items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(phase.body),
+        manual_lines=manual_lines(phase.body),
         path=path,
         line=phase.line,
         text_digest=phase.text_digest,
     )
+
+
+def _manual_spans(text: str, phase: _Phase, step: Step, ticked: Sequence[int]) -> Iterator[Span]:
+    """The boxes of what a person verified, below the phase and for the plan as a whole."""
+    items = list_ticked(step, ticked) if step.manual_lines else ()
+    yield from tick_items(text, phase.body, items)
+    yield from tick_items(text, read_final(text), items) if items else ()
 
 
 def _shown_marks(text: str, phase: _Phase) -> Marks:

@@ -54,7 +54,7 @@ _PROGRESS = frozenset(
     }
 )
 _MAKES = re.compile(r"\b(implement|create|build|scaffold|write|generate|set ?up|develop)\b", re.IGNORECASE)
-_CORRECTIVE = re.compile(r".+h[0-9]*|R[0-9]+[a-z]*")
+_CORRECTIVE = re.compile(r".+[hm][0-9]*|R[0-9]+[a-z]*")
 
 Where = Callable[[int], str]
 """`file:line` of an offset."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.source import line_starts
@@ -27,6 +27,12 @@ class Bucket(Enum):
 
 
 BUCKETS: Mapping[str, Bucket] = {bucket.value: bucket for bucket in Bucket}
+BY_HAND: Mapping[str, Bucket] = dict.fromkeys(
+    (f"manual {what}" for what in ("verification", "testing", "tests", "checks", "qa", "review")), Bucket.MANUAL
+)
+"""Headings of what a person verifies, where a plan says what must hold after its last step."""
+NOTHING: Mapping[str, Bucket] = {}
+_Bucketed: TypeAlias = "tuple[int, Token, Bucket | None]"
 _PROMPT = "$ "
 
 
@@ -56,25 +62,31 @@ class Body(Record):
 
 
 def read_body(
-    text: str, start: int, first_line: int, *, buckets: Mapping[str, Bucket] = BUCKETS, fenced: bool = False
+    text: str,
+    start: int,
+    first_line: int,
+    *,
+    buckets: Mapping[str, Bucket] = BUCKETS,
+    inner: Mapping[str, Bucket] = NOTHING,
+    fenced: bool = False,
 ) -> Body:
     """The body that begins at offset `start`, the lines before it being `first_line` in number.
 
-    `buckets` says which headings open which list of criteria; with `fenced`, each command line of a code block under
-    Automated Verification is a criterion too.
+    `buckets` says which headings open which list of criteria, `inner` which do so only below one of them; with
+    `fenced`, each command line of a code block under Automated Verification is a criterion too.
     """
-    tokens = parse_blocks(text[start:])
+    bucketed = list(_bucketed(tokens := parse_blocks(text[start:]), buckets, inner))
     starts = line_starts(text, start)
     items: list[Item] = []
     boxes: dict[int, int] = {}
-    for bucket, nested, line, token in _listed(tokens, buckets):
+    for bucket, nested, line, token in _listed(tokens, bucketed):
         box = _box_offset(text, starts, line, token)
         if box is not None:
             boxes[first_line + line + 1] = box
         if bucket is not None and (box is not None or not nested):
             items.append(_item(bucket, first_line + line + 1, token.content, box is not None))
     if fenced:
-        items += _fenced(tokens, buckets, first_line)
+        items += _fenced(bucketed, first_line)
         items.sort(key=lambda item: item.line)
     return Body(title=find_title(tokens), items=tuple(items), boxes=boxes, headings=_headings(tokens, first_line))
 
@@ -98,31 +110,32 @@ def _item(bucket: Bucket, line: int, content: str, boxed: bool) -> Item:
     return Item(bucket=bucket, line=line, text=flat, command=found.command, fault=found.fault)
 
 
-def _listed(tokens: Sequence[Token], buckets: Mapping[str, Bucket]) -> Iterator[tuple[Bucket | None, bool, int, Token]]:
+def _listed(tokens: Sequence[Token], bucketed: Sequence[_Bucketed]) -> Iterator[tuple[Bucket | None, bool, int, Token]]:
     """Every list item that opens with text: its bucket, whether it is nested, its line and its text token."""
-    for number, token, bucket in _bucketed(tokens, buckets):
+    for number, token, bucket in bucketed:
         if token.type == "list_item_open" and token.map is not None:
             inline = _first_text(tokens, number)
             if inline is not None:
                 yield bucket, token.level > 1, token.map[0], inline
 
 
-def _bucketed(tokens: Sequence[Token], buckets: Mapping[str, Bucket]) -> Iterator[tuple[int, Token, Bucket | None]]:
-    """Every token with the bucket it stands in: a heading opens one, and closes it unless it stands deeper."""
-    bucket: Bucket | None = None
-    level = 0
+def _bucketed(
+    tokens: Sequence[Token], buckets: Mapping[str, Bucket], inner: Mapping[str, Bucket]
+) -> Iterator[_Bucketed]:
+    """Every token with the bucket it stands in: a heading opens one, and closes those at its depth and deeper."""
+    opened: list[tuple[int, Bucket]] = []
     for number, token in enumerate(tokens):
         if token.type == "heading_open" and token.level == 0:
-            depth = int(token.tag[1:])
-            named = buckets.get(heading_words(tokens[number + 1].content))
-            if named is not None or depth <= level:
-                bucket, level = named, depth if named is not None else 0
-        yield number, token, bucket
+            depth, words = int(token.tag[1:]), heading_words(tokens[number + 1].content)
+            opened = [(level, bucket) for level, bucket in opened if level < depth]
+            named = buckets.get(words) or (inner.get(words) if opened else None)
+            opened += [(depth, named)] if named is not None else []
+        yield number, token, opened[-1][1] if opened else None
 
 
-def _fenced(tokens: Sequence[Token], buckets: Mapping[str, Bucket], first_line: int) -> Iterator[Item]:
+def _fenced(bucketed: Sequence[_Bucketed], first_line: int) -> Iterator[Item]:
     """The command lines of code blocks; a line that ends in a backslash goes on in the next."""
-    for _, token, bucket in _bucketed(tokens, buckets):
+    for _, token, bucket in bucketed:
         if bucket is not Bucket.VERIFICATION or token.type not in ("fence", "code_block") or token.map is None:
             continue
         first = first_line + token.map[0] + (2 if token.type == "fence" else 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from drumline.core.plan import Check, Plan, Problem
+from drumline.planfiles.markdown import Item
 from drumline.record import Record, replace
 
 
@@ -18,6 +19,7 @@ class Overview(Record):
     preflight: tuple[Check, ...] = ()
     final: tuple[Check, ...] = ()
     not_run: tuple[str, ...] = ()
+    manual: tuple[Item, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def add_to(self, plan: Plan) -> Plan:

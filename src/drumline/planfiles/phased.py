@@ -19,7 +19,7 @@ Assignee, `claimed_at` and `reason` are further keys, which the format's tools i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -40,7 +40,7 @@ from drumline.planfiles.correction import (
     yaml_text,
 )
 from drumline.planfiles.drafts import until_settled
-from drumline.planfiles.folder import Beside, Contents, FolderFiles
+from drumline.planfiles.folder import Beside, Contents, FolderFiles, Over
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, read_body
 from drumline.planfiles.notes import NOTES, append_notes, tell_notes
@@ -54,7 +54,7 @@ from drumline.record import replace
 
 STEPS, HANDOFFS, PLAN = "steps", "handoffs", "plan.md"
 RESULTS = ("complete", "partial", "blocked")
-_NAME = re.compile(r"([0-9]+(?:h[0-9]*)?|R[0-9]+[a-z]?)(?:[-_. ][^/]*)?\.md")
+_NAME = re.compile(r"([0-9]+(?:[hm][0-9]*)?|R[0-9]+[a-z]?)(?:[-_. ][^/]*)?\.md")
 _NUMBER = re.compile(r"([0-9]{1,18})(.*)", re.DOTALL)
 
 _NATIVE: Mapping[str, Status] = {status.value: status for status in Status}
@@ -173,7 +173,7 @@ class PhasedLayout:
         return None
 
     def show(
-        self, step: Step, marks: Marks, beside: Beside, *, finished: Callable[[], bool], now: datetime | None
+        self, step: Step, marks: Marks, beside: Beside, *, finished: Over, now: datetime | None, ticked: Sequence[str]
     ) -> tuple[str, str] | None:
         """Nothing: no file lists the steps."""
         return None

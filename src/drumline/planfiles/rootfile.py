@@ -15,9 +15,18 @@ from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.planfiles.correction import corrects, newline_of
 from drumline.planfiles.drawing import Drawing, read_drawing
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.markdown import Bucket, find_title, read_body
+from drumline.planfiles.markdown import BY_HAND, Body, Bucket, Item, find_title, read_body
+from drumline.planfiles.overall import tick_items
 from drumline.planfiles.source import BOM, line_starts
-from drumline.planfiles.stepfile import REQUIRED, STATUSES, list_final, list_not_run, not_run
+from drumline.planfiles.stepfile import (
+    REQUIRED,
+    STATUSES,
+    list_final,
+    list_manual,
+    list_not_run,
+    not_run,
+    replace_spans,
+)
 from drumline.ports.planfiles import Correction
 from drumline.record import Record, field
 
@@ -78,6 +87,7 @@ class RootFile(Record):
     kinds: tuple[Check, ...] = ()
     final: tuple[Check, ...] = ()
     not_run: tuple[str, ...] = ()
+    manual: tuple[Item, ...] = ()
     table: Table | None = None
     drawing: Drawing | None = None
     problems: tuple[Problem, ...] = field(default=())
@@ -100,7 +110,7 @@ def read_root(text: str, path: str) -> RootFile:
         kinds = name_kinds({key: front.text(key) for key in FIELDS.values()}, PLAN, FIELDS)
     tokens = _blocks().parse(text[start:])
     body = read_body(text, start, first, buckets=_PREFLIGHT, fenced=True)
-    final = read_body(text, start, first, buckets=_FINAL, fenced=True)
+    final = read_body(text, start, first, buckets=_FINAL, inner=BY_HAND, fenced=True)
     return RootFile(
         title=find_title(tokens),
         autonomy=autonomy,
@@ -110,10 +120,23 @@ def read_root(text: str, path: str) -> RootFile:
         kinds=kinds,
         final=list_final(final),
         not_run=list_not_run(body, final),
+        manual=tuple(list_manual(final)),
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
         problems=(*problems, *not_run(body, path), *not_run(final, path)),
     )
+
+
+def read_final(text: str) -> Body:
+    """What the file says must hold after the last step."""
+    front = read_frontmatter(text, "")
+    start, first = (0, 0) if isinstance(front, Problem) else (front.body, front.body_line)
+    return read_body(text, start, first, buckets=_FINAL, inner=BY_HAND, fenced=True)
+
+
+def tick_root(text: str, items: Sequence[str]) -> str:
+    """The root file's text with the boxes of these manual items ticked."""
+    return replace_spans(text, list(tick_items(text, read_final(text), items))) if items else text
 
 
 def compare(root: RootFile, path: str, steps: Sequence[Step], marks: Mapping[StepId, Marks]) -> Iterator[Problem]:

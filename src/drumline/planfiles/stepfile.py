@@ -200,16 +200,17 @@ def iso_time(text: str) -> str:
 
 def manual_items(body: Body) -> tuple[str, ...]:
     """What a person has to verify; an item that says that there is nothing is none."""
-    return tuple(item.text for item in _list_manual(body))
+    return tuple(item.text for item in list_manual(body))
 
 
 def manual_lines(body: Body) -> tuple[int, ...]:
     """The lines of these items, if each of them has a box."""
-    lines = tuple(item.line for item in _list_manual(body))
+    lines = tuple(item.line for item in list_manual(body))
     return lines if all(line in body.boxes for line in lines) else ()
 
 
-def _list_manual(body: Body) -> list[Item]:
+def list_manual(body: Body) -> list[Item]:
+    """These items with their lines."""
     items = (item for item in body.items if item.bucket is Bucket.MANUAL)
     return [item for item in items if not _NO_ITEM.fullmatch(item.text.strip(" *_`."))]
 
@@ -341,8 +342,9 @@ def list_final(body: Body) -> tuple[Check, ...]:
 
 
 def list_not_run(*bodies: Body) -> tuple[str, ...]:
-    """What such lists say and nobody can run: what is not a command, and what a person verifies."""
-    return tuple(item.text for body in bodies for item in body.items if not item.command)
+    """What such lists say and nobody can run, without what a person verifies."""
+    items = (item for body in bodies for item in body.items if item.bucket is not Bucket.MANUAL)
+    return tuple(item.text for item in items if not item.command)
 
 
 def not_run(body: Body, path: str) -> tuple[Problem, ...]:

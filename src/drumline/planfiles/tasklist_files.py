@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status, Step
 from drumline.planfiles.annotated import AnnotatedFiles
+from drumline.planfiles.criteria import name_criteria
 from drumline.planfiles.document import Parsed, Span
-from drumline.planfiles.outline import Outline, read_outline
+from drumline.planfiles.outline import Entry, Outline, read_outline
+from drumline.planfiles.overall import list_ticked
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
 from drumline.planfiles.stepfile import replace_spans
@@ -51,8 +54,9 @@ class TaskListDialect:
         """Read the document; never raises on bad input, but lists what is wrong with it."""
         outline, tasks = self._take_apart(text, path)
         order = self.grammar.order(tasks, outline, path)
+        boxes = name_criteria(tasks.criteria, outline)
         steps = [
-            replace(_step(task, text, outline, path), needs=needs, manual=order.manual.get(task.id, ()))
+            replace(_step(task, text, outline, path), needs=needs, **_list_manual(order.manual.get(task.id, ()), boxes))
             for task, needs in zip(tasks.tasks, order.needs, strict=True)
         ]
         checked, unchecked = hand_down(steps, _find_groups(tasks, outline), path)
@@ -76,6 +80,8 @@ class TaskListDialect:
         boxes = {outline.entries[number].line: outline.entries[number].box for number in task.items(outline)}
         lines = match_checks(step.checks, find_checks(task, outline))
         wanted = {boxes.get(lines.get(line, 0), -1) for line in ticked}
+        by_hand = name_criteria(tasks.criteria, outline) if step.manual_lines else {}
+        wanted |= {by_hand[item].box for item in list_ticked(step, ticked) if item in by_hand}
         spans += [(box, box + 1, DONE_MARK) for box in wanted if box >= 0 and text[box] == OPEN_MARK]
         return list(dict.fromkeys(spans))
 
@@ -188,6 +194,12 @@ def _find_groups(tasks: TaskList, outline: Outline) -> list[Group]:
         )
         for number, found in checks.items()
     ]
+
+
+def _list_manual(items: tuple[str, ...], boxes: Mapping[str, Entry]) -> dict[str, tuple[Any, ...]]:
+    """What a person verifies about a task, with the lines of those items that have a box."""
+    lines = tuple(boxes[item].line if item in boxes else 0 for item in items)
+    return {"manual": items, "manual_lines": lines if any(lines) else ()}
 
 
 def _step(task: Task, text: str, outline: Outline, path: str) -> Step:
