@@ -47,7 +47,7 @@ async def read_commits(git: Git, *revisions: str) -> list[Made]:
 
 async def read_commit(git: Git, commit: str) -> Made:
     """One commit."""
-    known: Made | None = git.facts.get(("commit", commit))
+    known = recall_commit(git, commit)
     if known is not None:
         return known
     (made,) = await read_commits(git, "--max-count=1", commit)
@@ -55,9 +55,15 @@ async def read_commit(git: Git, commit: str) -> Made:
     return made
 
 
+def recall_commit(git: Git, commit: str) -> Made | None:
+    """A commit that this process has made or read."""
+    known: Made | None = git.facts.get(("commit", commit))
+    return known
+
+
 def find_tree(git: Git, commit: str) -> Tree | None:
     """The tree of a commit that this process has made or read."""
-    known: Made | None = git.facts.get(("commit", commit))
+    known = recall_commit(git, commit)
     return known.tree if known is not None else None
 
 

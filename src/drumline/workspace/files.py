@@ -25,9 +25,10 @@ from drumline.workspace.compiled import COMPILED, drop_compiled
 from drumline.workspace.conversions import ATTRIBUTES, restore_converted
 from drumline.workspace.git import Git, Result
 from drumline.workspace.ignored import find_ignored
+from drumline.workspace.indexfile import SUBMODULE, Entry, list_extras, read_index
 from drumline.workspace.readable import clear_pipes, open_up, refuse_any_pipe, refuse_pipes
 from drumline.workspace.repository import exclude_path, exclude_pattern
-from drumline.workspace.trees import LINK, compare_trees, is_plain, note_plain
+from drumline.workspace.trees import LINK, compare_trees, is_plain, note_changes, note_plain
 
 
 class WorkFiles:
@@ -62,6 +63,8 @@ class WorkFiles:
     async def fill(self, tree: Tree, *, keep: Sequence[str] | None = None) -> None:
         """Make the files exactly `tree`; ignored ones stay, or only those in folders that match what is to `keep`."""
         await self.change(tree)
+        if self._list_extras() == []:
+            return
         spared = [word for pattern in keep or () for word in ("-e", pattern)]
         await self._run("clean", "-ffdq" if keep is None else "-ffdxq", *spared)
 
@@ -70,6 +73,15 @@ class WorkFiles:
         clear_pipes(self.path)
         await self._run("read-tree", "--reset", "-u", tree)
         self._remember(tree)
+
+    def _read_index(self) -> Mapping[str, Entry] | None:
+        """What the index has, if that is known without asking git."""
+        return read_index(self._index)
+
+    def _list_extras(self) -> list[str] | None:
+        """What is there and not in the index, if that is known without asking git."""
+        known = self._read_index()
+        return None if known is None else list_extras(self.path, known)
 
     def _remember(self, tree: Tree) -> None:
         """Note that the index, as it is now, has this tree."""
@@ -124,7 +136,8 @@ class WorkFiles:
         await self._load(base)
         if tidy and COMPILED not in self._index.read_bytes():
             await anyio.to_thread.run_sync(drop_compiled, self.path)
-        known = await self._list_links(base)
+        before = self._read_index()
+        known = await self._list_links(base, before)
         links = await self._drop_gone({path: known[path] for path in known if not _is_spared(path, spared)})
         async with self._open_nested() as untracked:
             left_out = [] if whole else find_droppings(untracked)
@@ -135,6 +148,7 @@ class WorkFiles:
         if tidy:
             self._remove(left_out)
         tree = Tree((await self._run("write-tree")).line)
+        note_changes(self._git, base, tree, before, self._read_index())
         if tidy and ATTRIBUTES.encode() in self._index.read_bytes():
             changed = await compare_trees(self._git, base, tree)
             await restore_converted(self._git, self.path, changed)
@@ -158,8 +172,8 @@ class WorkFiles:
                     file.unlink(missing_ok=True)
                     file.parent.rmdir()
 
-    async def _list_links(self, base: Commit) -> Mapping[str, str]:
-        """The submodules of `base`, each with its commit. The index is that of `base`.
+    async def _list_links(self, base: Commit, entries: Mapping[str, Entry] | None) -> Mapping[str, str]:
+        """The submodules of `base`, each with its commit. The index, with these entries, is that of `base`.
 
         `git add` and `git status` would start a git of its own in each of them, which does what the configuration in
         there says: programs that an agent has named, outside its jail. `git update-index` only reads its HEAD.
@@ -169,13 +183,18 @@ class WorkFiles:
             return {}
         key = ("links", str(base))
         if key not in self._git.facts:
-            listed = (await self._run("ls-files", "--stage", "-z")).items
-            links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
-            self._git.facts[key] = {path: words.split()[1] for words, path in links}
+            self._git.facts[key] = await self._find_links(entries)
             if not self._git.facts[key]:
                 note_plain(self._git, tree)
         known: Mapping[str, str] = self._git.facts[key]
         return known
+
+    async def _find_links(self, entries: Mapping[str, Entry] | None) -> Mapping[str, str]:
+        if entries is not None:
+            return {path: commit for path, (mode, commit) in entries.items() if mode == SUBMODULE}
+        listed = (await self._run("ls-files", "--stage", "-z")).items
+        links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
+        return {path: words.split()[1] for words, path in links}
 
     async def _drop_gone(self, links: Mapping[str, str]) -> list[str]:
         """Take submodules out of the index that are not there any more; the paths of the others."""
@@ -217,12 +236,16 @@ class WorkFiles:
                     hidden.rename(original)
 
     async def _list_untracked(self) -> list[str]:
+        """The untracked files; none where nothing untracked, ignored or not, is a repository or dropped by a tool."""
+        extras = self._list_extras()
+        if extras is not None and not find_droppings(extras) and not any(map(_is_nested, extras)):
+            return []
         return (await self._run("ls-files", "--others", "--exclude-standard", "-z")).items
 
     async def list_ignored(self, wanted: Sequence[str] = ()) -> dict[str, str]:
         """Files that are ignored, each with what changes when it is written."""
         words = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
-        listed = (await self._run("ls-files", *words)).items
+        listed = [] if self._list_extras() == [] else (await self._run("ls-files", *words)).items
         return find_ignored(self.path, listed, wanted)
 
     async def _find_nested(self, untracked: Sequence[str]) -> list[Path]:
@@ -236,6 +259,11 @@ class WorkFiles:
             return frozenset()
         query = ("config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
         return frozenset(item.partition("\n")[2] for item in (await self._run(*query, accept=(0, 1))).items)
+
+
+def _is_nested(path: str) -> bool:
+    """Whether this is what makes a folder a repository, in whatever case a file system takes for the same."""
+    return PurePosixPath(path).name.casefold() == ".git"
 
 
 def _identify(file: Path) -> tuple[int, int, int, int] | None:

@@ -15,12 +15,12 @@ from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError
 from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
-from drumline.workspace.commits import Made, read_commit
-from drumline.workspace.git import Git
+from drumline.workspace.commits import Made, read_commit, recall_commit
+from drumline.workspace.git import Git, Result
 from drumline.workspace.locks import back_off, is_busy, retry_busy
 from drumline.workspace.rebases import wait_for_rebase
 from drumline.workspace.refs import Update, write_refs
-from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record
+from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record, may_be_checked_out
 
 LANDED = "landed-"
 _TRIES = 20
@@ -80,6 +80,8 @@ class Target(Record):
 async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Commit, held: int) -> Landing:
     """Bring `commit` onto the branch, or adopt the landing of this step found above `head`."""
     rebased = await wait_for_rebase(target.git.common_dir, target.ref, besides=target.folder)
+    if rebased is None and (landing := await _land_at_once(target, step, commit, head=head, held=held)):
+        return landing
     refs, taken = await target.read_standing(f"{target.step_refs(step)}{LANDED}*")
     tip = refs.get(target.ref)
     if tip is None:
@@ -99,6 +101,15 @@ async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Com
     if refusal:
         return Landing(refusal=refusal)
     return await _move(target, step, made, tip=tip, held=held)
+
+
+async def _land_at_once(target: Target, step: StepId, commit: Commit, *, head: Commit, held: int) -> Landing | None:
+    """Move the branch if it is where the work began, as mostly; None if git refuses that, or has to be asked first."""
+    made = recall_commit(target.git, commit)
+    if made is None or made.parents != (head,) or may_be_checked_out(target.git.common_dir, target.ref):
+        return None
+    moved = await _write_landing(target, step, made, tip=head, noted=head, held=held)
+    return None if moved.code else Landing(commit=made.id, tree=made.tree)
 
 
 async def find_landing(target: Target, step: StepId, commit: Commit) -> Landing | None:
@@ -150,10 +161,8 @@ async def free_branch(target: Target, tip: Commit) -> str:
 
 async def _move(target: Target, step: StepId, made: Made, *, tip: Commit, held: int) -> Landing:
     """Move the branch from `tip` to the commit, after the step's ref says so."""
-    says = [Update(ref=f"{target.step_refs(step)}{LANDED}{made.id}", new=made.id)]
-    moves = [Update(ref=target.ref, new=made.id, old=tip), Update(ref=target.head_ref, new=made.id)]
     for attempt in range(_TRIES):
-        moved = await write_refs(target.git, says, moves, held=held, reason=f"land {step!r}")
+        moved = await _write_landing(target, step, made, tip=tip, held=held)
         if moved.code == 0:
             return Landing(commit=made.id, tree=made.tree)
         if "but expected" in moved.err or not is_busy(moved.err):
@@ -162,3 +171,12 @@ async def _move(target: Target, step: StepId, made: Made, *, tip: Commit, held: 
     if is_busy(moved.err):
         return Landing(refusal=f"the run branch {target.branch!r} is being moved by somebody else", moved=True)
     raise GitError(f"the run branch {target.branch!r} cannot be moved: {moved.err}", hint="drumline doctor")
+
+
+async def _write_landing(
+    target: Target, step: StepId, made: Made, *, tip: Commit, noted: Commit | None = None, held: int
+) -> Result:
+    """Say that the commit lands, then move the branch from `tip`, if we have `noted` that it stands there."""
+    says = [Update(ref=f"{target.step_refs(step)}{LANDED}{made.id}", new=made.id)]
+    moves = [Update(ref=target.ref, new=made.id, old=tip), Update(ref=target.head_ref, new=made.id, old=noted)]
+    return await write_refs(target.git, says, moves, held=held, reason=f"land {step!r}")

@@ -69,8 +69,10 @@ class Repository(Record):
         return Commit(found.line) if found.line else None
 
     def list_files(self) -> list[str]:
-        """The files of the checkout's commit, relative to its top."""
-        return ask_git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", cwd=self.top).items
+        """The files of the checkout's commit, relative to its top; none if there is no commit yet."""
+        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD")
+        found = ask_git(*words, cwd=self.top, accept=(0, 128))
+        return ask_git(*words, cwd=self.top).items if found.code and self.has_commit() else found.items
 
     def read_file(self, path: str) -> str | None:
         """A file as the checkout's commit has it; None if it is not there, not a text, or nobody wrote it by hand."""

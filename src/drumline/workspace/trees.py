@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from drumline.core.ids import Tree
 from drumline.workspace.commits import find_tree
 from drumline.workspace.git import Git
+from drumline.workspace.indexfile import SUBMODULE, Entry
 from drumline.workspace.repository import exclude_path
 
 LINK = "160000 "
@@ -32,13 +34,34 @@ async def compare_trees(git: Git, before: str, after: Tree) -> Mapping[str, str]
         return MappingProxyType({path: _OPPOSITE.get(kind, kind) for path, kind in backwards.items()})
     found = (await git.run("diff-tree", "-r", "--no-renames", "-z", before, after)).items
     pairs = list(zip(found[::2], found[1::2], strict=True))
-    changes = MappingProxyType({path: _KINDS.get(entry[-1], "modified") for entry, path in pairs})
-    if len(changes) <= MOST_REMEMBERED:
-        git.facts[key] = changes
+    changes = {path: _KINDS.get(entry[-1], "modified") for entry, path in pairs}
+    _keep_changes(git, before, after, changes)
     adds_link = any(entry.split(" ", 1)[1].startswith(LINK) for entry, _path in pairs)
     if is_plain(git, before) and not adds_link:
         note_plain(git, after)
     return changes
+
+
+def _keep_changes(git: Git, before: str, after: Tree, changes: Mapping[str, str]) -> None:
+    if len(changes) <= MOST_REMEMBERED:
+        git.facts["changes", f"{before} {after}"] = MappingProxyType(changes)
+
+
+def note_changes(
+    git: Git, base: str, after: Tree, entries: Mapping[str, Entry] | None, later: Mapping[str, Entry] | None
+) -> None:
+    """Note what differs between the tree of a commit and another one, where the index that has each is known."""
+    before = find_tree(git, base)
+    if before is None or entries is None or later is None:
+        return
+    differing = [path for path in {**entries, **later} if entries.get(path) != later.get(path)]
+    changes = {
+        path: "created" if path not in entries else "modified" if path in later else "deleted"
+        for path in sorted(differing, key=os.fsencode)
+    }
+    _keep_changes(git, before, after, changes)
+    if all(mode != SUBMODULE for mode, _ in later.values()):
+        note_plain(git, after)
 
 
 async def count_lines(git: Git, before: str, after: Tree) -> Mapping[str, tuple[int, int] | None]:

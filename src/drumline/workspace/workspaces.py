@@ -68,6 +68,7 @@ class GitWorkspaces(Pool):
         super().__init__(git, root.resolve(), run=run, patterns=plan_patterns)
         self._branch = branch
         self._started = started
+        self._created: Branch | None = None
         self._ref_lock = self._git.common_dir / "drumline" / "locks" / f"refs-{file_name(run)}"
         self._spared = (*map(_contain, plan_paths), _ENGINE_FOLDER)
 
@@ -79,18 +80,30 @@ class GitWorkspaces(Pool):
         """Create the run branch at `base`; nothing happens if it exists, or if steps have `landed` on it."""
         await anyio.to_thread.run_sync(clear_records, self._git.common_dir, self._root)
         target = self._target(self._git)
+        refusal = None
+        if not landed and target.checkout is None:
+            refusal = await self._create_branch(target, base)
+            if refusal is None:
+                self._created = Branch(tip=base, written=base)
+                return
         refs = await target.read_refs()
         if target.head_ref in refs:
             return
         if target.ref in refs:
             await self._write_refs(Update(ref=target.head_ref, new=refs[target.ref]))
-        elif not landed:
-            created = Update(ref=target.ref, new=base, old="")
-            try:
-                await self._write_refs(created, Update(ref=target.head_ref, new=base, old=""))
-            except GitError:
-                if target.ref not in await target.read_refs():  # else another process was faster
-                    raise
+        elif refusal is not None:
+            raise refusal
+
+    async def _create_branch(self, target: Target, base: Commit) -> GitError | None:
+        """Create the branch, and note where it stands; why git refuses, as it does if the branch is there."""
+        refs = (Update(ref=ref, new=base, old="") for ref in (target.ref, target.head_ref))
+        try:
+            await self._write_refs(*refs)
+        except GitKilled:
+            raise
+        except GitError as error:
+            return error
+        return None
 
     async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
         """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
@@ -269,6 +282,9 @@ class GitWorkspaces(Pool):
 
     async def look(self, landed: Sequence[Commit], left: Commit | None = None, meant: Meant | None = None) -> Branch:
         """The run branch beside what was landed on it, and where the journal says that we left it."""
+        created, self._created = self._created, None
+        if created is not None and not landed and left in (None, created.tip):  # nobody has asked since
+            return created
         async with hold(self._ref_lock) as held:
             return await look_at_branch(self._target(self._git.holding(held)), landed, left, meant, held=held)
 

@@ -214,6 +214,17 @@ async def find_checkouts(git: Git, ref: str) -> list[Path]:
     return found
 
 
+def may_be_checked_out(common_dir: Path, ref: str) -> bool:
+    """Whether a worktree, the user's own included, may have `ref` checked out: if so, git knows which."""
+    if has_tables(common_dir):
+        return True
+    heads = [folder / "HEAD" for folder in (common_dir, *list_records(common_dir))]
+    try:
+        return any(head.is_symlink() or head.read_bytes().strip() == f"ref: {ref}".encode() for head in heads)
+    except OSError:
+        return True
+
+
 def _remove_folder(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()

@@ -67,6 +67,4 @@ def detect(
 
 def detect_at_head(repository: Repository, *, kinds: Collection[str] = KINDS, named: Collection[str] = ()) -> Detected:
     """What the commit that is checked out says; nothing if there is none."""
-    if not repository.has_commit():
-        return Detected()
     return detect(repository.list_files(), repository.read_file, kinds=kinds, named=named)

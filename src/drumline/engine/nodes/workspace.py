@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
-from drumline.core.ids import Tree
+from drumline.core.ids import Commit, Tree
 from drumline.core.products import MOST_WALKED, asks_for, choose_products, sort_present, stays
 from drumline.core.stepstate import StepState
 from drumline.engine.branchwatch import know_landings
@@ -22,9 +22,17 @@ async def intend(work: StepWork) -> Note:
     """Where it will be, and at which commit."""
     # A slow setup must not let an edit slip in under the old text's name.
     work.services.read_pinned(work.orders.step)
-    base = await work.services.workspaces.head(work.run.left, know_landings(work.services.store, work.run))
+    base = await _find_head(work)
     path = str(work.services.workspaces.path(work.orders.step.id))
     return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
+
+
+async def _find_head(work: StepWork) -> Commit:
+    """Where the work begins; git is asked only if the branch may not be where the journal says that we left it."""
+    left, workspaces = work.run.left, work.services.workspaces
+    if workspaces.stands_at(left):
+        return left
+    return await workspaces.head(left, know_landings(work.services.store, work.run))
 
 
 async def set_up(work: StepWork) -> Ended:
