@@ -1165,3 +1165,19 @@ def test_a_run_says_that_it_waits_for_what_a_dead_driver_started_and_that_cannot
     assert told[0].endswith("is dead, but what it started still runs and could not be ended; drumline doctor names it")
     assert len(told) == 1
     assert run.finished[StepId("a")].state == "done"
+
+
+def test_who_watches_an_agent_knows_what_changes_around_it(tmp_path: Path) -> None:
+    idle: list[Path] = []
+
+    async def look(assignment: Assignment) -> None:
+        idle.extend(assignment.around.list_idle())
+
+    agent = HookedAgent({"b1": look}, slips={"a": 9})
+    harness = Harness(folder=tmp_path, plan=small_plan(*PAIR), agent=agent, mode="sequential")
+
+    harness.drive()
+
+    around = agent.assignments[-1].around
+    assert (around.ours, around.branch) == (("plan/*.md",), "drumline/demo-run-1")
+    assert idle == [harness.workspaces.path(A)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -17,7 +17,7 @@ from drumline.agents.command import CommandAgent
 from drumline.core.ids import RunId, StepId
 from drumline.isolation.watched import mark_file
 from drumline.models.providers import PydanticModels
-from drumline.ports.agents import Assignment
+from drumline.ports.agents import Around, Assignment
 from drumline.ports.models import Question
 from drumline.record import replace
 
@@ -57,7 +57,7 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=folder, check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"})
 
 
-def assign(place: Path) -> Assignment:
+def assign(place: Path, list_idle: Callable[[], Sequence[Path]] = list) -> Assignment:
     return Assignment(
         run=RunId("r1"),
         step=StepId("one"),
@@ -67,7 +67,7 @@ def assign(place: Path) -> Assignment:
         prompt_file=place / "prompt.md",
         workspace=place / "trees" / "run" / "one",
         log=place / "logs" / "attempt-1.log",
-        ours=("plans",),
+        around=Around(ours=("plans/*.md",), list_idle=list_idle),
     )
 
 
@@ -96,6 +96,7 @@ def work(place: Path, command: str, assignment: Assignment | None = None) -> lis
         "checkout/.git/info/attributes",
         "checkout/.git/drumline/runs/r1/one/step-ab12.md",
         "checkout/stray.txt",
+        "checkout/plans/deeper/stray.md",
         "checkout/.env",
         "checkout/.venv/bin/python",
         "mine/stray.txt",
@@ -155,8 +156,8 @@ def test_another_workspace_is_watched_while_nobody_works_there(place: Path) -> N
     two = place / "trees" / "run" / "two"
     idle, looks = [two], iter([[two], []])
 
-    parked = work(place, f"echo x > {two}/a.txt", replace(assign(place), list_idle=lambda: idle))
-    busy = work(place, f"echo x > {two}/b.txt", replace(assign(place), list_idle=lambda: next(looks)))
+    parked = work(place, f"echo x > {two}/a.txt", assign(place, lambda: idle))
+    busy = work(place, f"echo x > {two}/b.txt", assign(place, lambda: next(looks)))
 
     assert parked == ["trees/run/two/a.txt"]
     assert busy == []

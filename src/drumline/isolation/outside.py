@@ -15,8 +15,8 @@ import anyio
 import anyio.to_thread
 
 from drumline.isolation.watched import mark_file, read_git_places, read_records, read_user_places
-from drumline.ports.agents import Assignment, Happening, Outcome
-from drumline.record import Record, field, replace
+from drumline.ports.agents import Around, Assignment, Happening, Outcome
+from drumline.record import Record, replace
 
 T = TypeVar("T")
 MOST = 20
@@ -37,16 +37,13 @@ UNJAILED = f"bubblewrap does not work here: {UNHELD}"
 class Watch(Record):
     """What is looked at around a workspace.
 
-    `writable` are folders that may be written to, `ours` are paths below the checkout that Drumline itself writes,
-    `branch` is the one that the run moves, and `list_idle` tells other workspaces in which nobody works at the moment.
+    `writable` are folders that may be written to, `around` says what changes in the course of the run.
     """
 
     workspace: Path
     run: str = ""
     writable: Sequence[Path] = ()
-    ours: Sequence[str] = ()
-    branch: str = ""
-    list_idle: Callable[[], Sequence[Path]] = field(default=lambda: ())
+    around: Around = Around()
 
     async def look(self, idle: Sequence[Path]) -> dict[Path, str]:
         """The fingerprints of everything that is watched, other workspaces of the run included that are `idle`."""
@@ -64,7 +61,7 @@ class Watch(Record):
         top = common.parent if common.name == ".git" else None
         if top is not None and workspace.is_relative_to(top.resolve()):
             return {}  # a run in the checkout itself: its files and branches are the work
-        found = {} if top is None else await read_checkout(top, ours=self.ours)
+        found = {} if top is None else await read_checkout(top, ours=self.around.ours)
         for tree in [*await self._list_worktrees(common, top), *idle]:
             found |= await read_checkout(tree)
         return found | await self._read_branches(common)
@@ -73,7 +70,8 @@ class Watch(Record):
         """Branches and tags, without those of runs and the one that is checked out in the workspace."""
         words = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", "refs/tags")
         told = await _ask_git(self.workspace, *words)
-        own = (await _ask_git(self.workspace, "symbolic-ref", "--quiet", "HEAD")).strip(), f"refs/heads/{self.branch}"
+        standing = (await _ask_git(self.workspace, "symbolic-ref", "--quiet", "HEAD")).strip()
+        own = standing, f"refs/heads/{self.around.branch}"
         refs = [line.partition(" ") for line in told.splitlines() if not line.startswith(OURS)]
         return {common / name: commit for name, _, commit in refs if name not in own}
 
@@ -98,9 +96,7 @@ async def look_on(assignment: Assignment, work: Callable[[], Awaitable[Outcome]]
         workspace=assignment.workspace,
         run=assignment.run,
         writable=assignment.writable,
-        ours=assignment.ours,
-        branch=assignment.branch,
-        list_idle=assignment.list_idle,
+        around=assignment.around,
     )
     outcome, found = await watch_over(watch, work)
     return replace(outcome, notices=(*outcome.notices, *found))
@@ -108,11 +104,11 @@ async def look_on(assignment: Assignment, work: Callable[[], Awaitable[Outcome]]
 
 async def watch_over(watch: Watch, work: Callable[[], Awaitable[T]]) -> tuple[T, list[str]]:
     """What came of the work, and a sentence for each watched file that is another one now."""
-    idle = {place.resolve() for place in watch.list_idle()}
+    idle = {place.resolve() for place in watch.around.list_idle()}
     before = await watch.look(sorted(idle))
     done = await work()
     # Where somebody has begun to work meanwhile, changes are theirs; what a run writes down on the way is its own.
-    left = sorted(idle & {place.resolve() for place in watch.list_idle()})
+    left = sorted(idle & {place.resolve() for place in watch.around.list_idle()})
     after = await watch.look(left)
     busy = [place for place in idle if place not in left]
     before = {path: mark for path, mark in before.items() if not any(path.is_relative_to(place) for place in busy)}
@@ -121,14 +117,18 @@ async def watch_over(watch: Watch, work: Callable[[], Awaitable[T]]) -> tuple[T,
 
 
 async def read_checkout(folder: Path, *, ours: Sequence[str] = ()) -> dict[Path, str]:
-    """The changed files of a checkout with their fingerprints; of ignored folders only programs in `bin`."""
+    """The changed files of a checkout with their fingerprints; of ignored folders only programs in `bin`.
+
+    Files that match the patterns in `ours` are left out.
+    """
     options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignored=matching")
+    spared = [f":(top,exclude,glob){pattern}" for pattern in ours]
     # Else a git is started in each submodule, and does what the configuration in there says.
-    listed = await _ask_git(folder, "status", *options, "--ignore-submodules=dirty")
+    listed = await _ask_git(folder, "status", *options, "--ignore-submodules=dirty", "--", ".", *spared)
     found: dict[Path, str] = {}
     for entry in listed.split("\0"):
         path = folder / entry[3:]
-        if path == folder or any(path.is_relative_to(folder / name) for name in ours):
+        if path == folder:
             continue
         if entry.endswith("/"):
             found |= await anyio.to_thread.run_sync(_read_programs, path)

@@ -36,6 +36,18 @@ async def ignore(happening: Happening) -> None:
     """Nobody wants to know."""
 
 
+class Around(Record):
+    """What changes around a workspace while an agent works, where writes to there are only detected.
+
+    `ours` are patterns of files in the checkout that Drumline itself writes, `branch` is the one that the run moves;
+    `list_idle` tells other workspaces in which nobody works at the moment: they do not change.
+    """
+
+    ours: tuple[str, ...] = ()
+    branch: str = ""
+    list_idle: Callable[[], Sequence[Path]] = list
+
+
 class Assignment(Record):
     """What an agent is asked to do, and where. `log` takes its transcript, `prompt_file` holds the prompt on disk.
 
@@ -47,9 +59,7 @@ class Assignment(Record):
     it may not. `answers` are what a
     person said to earlier questions of this work, each with the question as the agent's outcome had it; the prompt
     tells them, too. With `self_report` its own word against its work is heard; without, who gave it the work reads it.
-    With `judged` checks follow, and are heard beside that word. Where writes outside are only detected, `ours` are
-    paths below the checkout that Drumline itself writes, `branch` is the one that the run moves, and `list_idle` tells
-    workspaces in which nobody works.
+    With `judged` checks follow, and are heard beside that word. `around` is what may change outside of the workspace.
     """
 
     run: RunId
@@ -81,9 +91,7 @@ class Assignment(Record):
     self_report: bool = True
     judged: bool = False
     report: Report = ignore
-    ours: tuple[str, ...] = ()
-    branch: str = ""
-    list_idle: Callable[[], Sequence[Path]] = list
+    around: Around = Around()
 
 
 class Outcome(Record):

@@ -348,7 +348,7 @@ class StepNodes:
             readings = {**self.state.readings, **({number: visit.key.node} if reader else {})}
             told = count_for_agent(readings, number, node=visit.key.node)
             begun = visit._replace(attempt=number, told=told, tree=tree, settle=attempt.settle)
-            begun = begun._replace(branch=self.work.run.begun.branch)
+            begun = begun._replace(around=self.work.describe_around())
             outcome = await self.perform(command, begun)
         except DrumlineError:
             closed = await close_open(self.work, self.state, self.driver, self.recover)

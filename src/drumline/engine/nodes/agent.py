@@ -271,7 +271,7 @@ class _AgentVisit:
             turns=self.node.turns,
             answers=visit.answers,
             self_report=hears_report(self.node, visit.flow),
-            branch=visit.branch,
+            around=visit.around,
         )
 
     async def _name_session(self, session: str) -> None:

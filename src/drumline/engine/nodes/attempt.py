@@ -241,7 +241,7 @@ class _Attempt(Record):
             turns=self.terms.turns,
             answers=command.answers,
             judged=True,
-            branch=self.work.run.begun.branch,
+            around=self.work.describe_around(),
             sealed=_list_sealed(self.work),
         )
 

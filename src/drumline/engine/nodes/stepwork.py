@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from drumline.core import events as ev
@@ -15,6 +16,7 @@ from drumline.core.stepstate import StepState
 from drumline.engine.landingline import LandingLine
 from drumline.engine.services import Services, Tools
 from drumline.engine.stage import Stage
+from drumline.ports.agents import Around
 from drumline.record import Record, field
 
 T = TypeVar("T")
@@ -83,6 +85,18 @@ class StepWork(Record):
     def setup(self) -> Setup:
         """How dependencies come into a place."""
         return read_setup(self.run.begun.setup, self.run.begun.provide)
+
+    def describe_around(self) -> Around:
+        """What changes around the workspace of the step while an agent works in it."""
+        return Around(
+            ours=tuple(self.services.planfiles.patterns), branch=self.run.begun.branch, list_idle=self._list_idle
+        )
+
+    def _list_idle(self) -> list[Path]:
+        """The workspaces of steps that no driver has claimed."""
+        claimed = self.services.store.list_claims(self.run.id)
+        places = self.services.workspaces.list_places()
+        return [place for place, step in places.items() if step is not None and step not in claimed]
 
 
 def known(value: T | None) -> T:

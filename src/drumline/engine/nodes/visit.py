@@ -19,6 +19,7 @@ from drumline.core.flow.visitattempts import VisitAttempts
 from drumline.core.ids import FLOW, NO_TREE, RunId, StepId, Tree
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.isolation.transcripts import begin_log
+from drumline.ports.agents import Around
 
 LONGEST = 160
 """Bytes of a visit's name in the name of a log."""
@@ -40,7 +41,7 @@ class Visit(NamedTuple):
     people said to its questions, `budget` is how many dollars are left; `note` records what is known before it is over.
     `watch` sees what checks do to the folder, if no other node can act meanwhile. `step` is the step that is walked. If
     that is one of a plan, `attempt` is the number of the attempt at it, `told` the one that its agent is told, `tree`
-    the work before it, `branch` the one that the run moves, and `settle` keeps what the agent left.
+    the work before it, `around` what may change outside, and `settle` keeps what the agent left.
     """
 
     run: RunId
@@ -64,7 +65,7 @@ class Visit(NamedTuple):
     told: int = 0
     tree: Tree = NO_TREE
     settle: Settle | None = None
-    branch: str = ""
+    around: Around = Around()
 
     @property
     def source(self) -> Path:
