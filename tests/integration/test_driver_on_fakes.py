@@ -560,6 +560,9 @@ def test_stopping_before_anything_of_a_claim_is_recorded_leaves_none_in_the_file
     drivers: list[Driver] = []
 
     class Stopping(FakeWorkspaces):
+        def stands_at(self, left: Commit) -> bool:
+            return False
+
         async def head(self, left: Commit | None = None, meant: Meant | None = None) -> Commit:
             drivers[0].stop()
             await anyio.sleep(PATIENCE)

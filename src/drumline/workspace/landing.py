@@ -19,7 +19,7 @@ from drumline.workspace.commits import Made, read_commit, recall_commit
 from drumline.workspace.git import Git, Result
 from drumline.workspace.locks import back_off, is_busy, retry_busy
 from drumline.workspace.rebases import wait_for_rebase
-from drumline.workspace.refs import Update, write_refs
+from drumline.workspace.refs import Update, read_loose, write_refs
 from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record, may_be_checked_out
 
 LANDED = "landed-"
@@ -106,7 +106,9 @@ async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Com
 async def _land_at_once(target: Target, step: StepId, commit: Commit, *, head: Commit, held: int) -> Landing | None:
     """Move the branch if it is where the work began, as mostly; None if git refuses that, or has to be asked first."""
     made = recall_commit(target.git, commit)
-    if made is None or made.parents != (head,) or may_be_checked_out(target.git.common_dir, target.ref):
+    if made is None or made.parents != (head,) or read_loose(target.git, target.ref) != head:
+        return None
+    if may_be_checked_out(target.git.common_dir, target.ref):
         return None
     moved = await _write_landing(target, step, made, tip=head, noted=head, held=held)
     return None if moved.code else Landing(commit=made.id, tree=made.tree)
