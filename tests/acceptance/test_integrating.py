@@ -114,6 +114,7 @@ def test_a_conflict_goes_back_to_the_agent_with_both_sides_and_the_rest_goes_on(
     coming = f"a conflict is coming: {late}, which is in work, changes the same lines of README.md"
     assert coming in user.drumline("why", find_other(late)).out
     assert coming in ran.text
+    assert "conflicts foreseen:\n  step-1 and step-2: README.md" in ran.out
     assert ran.code == 0
     assert set(states_of(user.status()).values()) == {"done"}
     assert "- `README.md`" in prompt

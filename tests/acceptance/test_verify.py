@@ -106,6 +106,8 @@ def test_an_untouched_run_is_proved_again_without_its_agent_its_plan_and_its_bra
 
     verified = user.drumline("verify")
     one = user.drumline("verify", str(user.status()["run"]), "step-2", "--json")
+    alone = user.drumline("verify", "step-2", "--no-checks")
+    whole = user.drumline("diff", str(user.status()["run"]), "--stat")
 
     assert verified.code == 0, verified.text
     assert verified.out.splitlines() == [
@@ -115,7 +117,32 @@ def test_an_untouched_run_is_proved_again_without_its_agent_its_plan_and_its_bra
     ]
     assert one.code == 0
     assert [step["step"] for step in one.json["steps"]] == ["step-2"]  # type: ignore[attr-defined]
+    assert alone.out.splitlines()[-1] == "1 landed steps are as the journal says"
+    assert "step-1.txt" in whole.out
+    assert "step-2.txt" in whole.out
     assert user.git("worktree", "list").count("\n") == 0
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+def test_a_run_whose_work_was_squashed_is_compared_as_far_as_it_is_there(user: User, pruned: bool) -> None:
+    kim = ("-c", "user.name=Kim", "-c", "user.email=k@example.org")
+    user.git("merge", "-q", "--squash", user.branch())
+    user.git(*kim, "commit", "-q", "-m", "all of it")
+    assert user.drumline("gc", "--yes").code == 0
+    if pruned:
+        user.git("reflog", "expire", "--expire=now", "--all")
+        user.git("gc", "--quiet", "--prune=now")
+
+    verified = user.drumline("verify")
+    user.git("reset", "-q", "--hard", "HEAD~1")
+    lost = user.drumline("verify", "--no-checks")
+
+    assert verified.code == 2, verified.text
+    assert "it was removed, its work is there by other commits" in verified.err
+    assert ("it is not in the repository any more" in verified.err) is pruned
+    assert ("checks run again: 1" in verified.out) is not pruned
+    assert verified.out.splitlines()[-1].endswith("not everything could be compared here")
+    assert lost.code == 1, lost.text
 
 
 @pytest.mark.parametrize("kind", TAMPERING)

@@ -5,7 +5,7 @@ The rule: nothing is changed, no agent is asked, and it stops at the first diffe
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from drumline.core.ids import StepId, Stream
@@ -26,9 +26,10 @@ from drumline.engine.verifying import Rerun
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Journal
 from drumline.record import Record
+from drumline.workspace.absorbed import is_absorbed
 from drumline.workspace.landing import name_head
 from drumline.workspace.repository import Repository
-from drumline.workspace.seencommits import is_below, see_commit
+from drumline.workspace.seencommits import has_tree, is_below, see_commit
 
 RunAgain = Callable[[Landed], AsyncIterator[Rerun]]
 
@@ -63,14 +64,16 @@ class Verification(Record):
     async def compare(self, landed: Landed) -> Compared:
         """A landed step, until something differs."""
         seen = see_commit(self.repository.top, landed.commit)
-        differs = compare_commit(landed, seen, run=self.run.id) or self._compare_branch(landed)
-        left: tuple[str, ...] = ()
+        left = self._tell_squashed(seen)
+        differs = None if left and seen is None else compare_commit(landed, seen, run=self.run.id)
+        differs = differs or (None if left else self._compare_branch(landed))
         if not differs and seen is not None:
-            differs, left = self._compare_seal(landed, seen)
+            differs, unsealed = self._compare_seal(landed, seen)
+            left += unsealed
         logs = [check for check in landed.checks.values() if check.log_digest]
         for check in logs:
             differs = differs or compare_log(landed, check, digest_log(self.logs / landed.step / check.log))
-        if differs or self.run_again is None:
+        if differs or self.run_again is None or seen is None:
             return Compared(step=landed.step, logs=len(logs), difference=differs, left=left)
         checks: list[Rerun] = []
         async for rerun in self.run_again(landed):
@@ -81,11 +84,27 @@ class Verification(Record):
         differs = checks[-1].difference if checks else None
         return Compared(step=landed.step, logs=len(logs), checks=tuple(checks), difference=differs, left=left)
 
+    def _tell_squashed(self, seen: SeenCommit | None) -> tuple[str, ...]:
+        """What cannot be compared where the branch was removed and its work reached another one by other commits."""
+        top, landed = self.repository.top, list_landed(self.run)
+        last = landed[-1].commit if landed else None
+        if last is None or self._find_tip() is not None or self.repository.is_on_a_branch(last):
+            return ()
+        there = self.repository.find_commit(last)
+        known = is_absorbed(last, into="HEAD", cwd=top) if there else has_tree(top, str(landed[-1].tree))
+        if not known:
+            return ()
+        gone = () if seen is not None else ("the commit and its checks: it is not in the repository any more",)
+        return (f"branch {self.run.begun.branch}: it was removed, its work is there by other commits", *gone)
+
+    def _find_tip(self) -> str | None:
+        """The run branch; where it was removed, what we wrote last."""
+        tips = [f"refs/heads/{self.run.begun.branch}", name_head(self.run.id)]
+        return next((tip for tip in tips if self.repository.find_commit(tip)), None)
+
     def _compare_branch(self, landed: Landed) -> Difference | None:
         """Whether the run branch has the commit; where it was removed, what we wrote last, or a branch of the user."""
-        top, branch = self.repository.top, self.run.begun.branch
-        tips: Sequence[str] = [f"refs/heads/{branch}", name_head(self.run.id)]
-        tip = next((tip for tip in tips if self.repository.find_commit(tip)), None)
+        top, branch, tip = self.repository.top, self.run.begun.branch, self._find_tip()
         if tip is not None and is_below(top, landed.commit, tip):
             return None
         if tip is None and self.repository.is_on_a_branch(landed.commit):

@@ -8,6 +8,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.inbox import check_step
+from drumline.app.naming import find_step
 from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.change import Change, find_change
@@ -26,7 +27,7 @@ from drumline.workspace.landing import name_head
 @click.option("--stat", is_flag=True, help="Only name the files, with the lines that changed.")
 @json_option
 def command(step: str, run: str, stat: bool, as_json: bool) -> int:
-    """Show what STEP has changed, or the whole run if STEP is not given.
+    """Show what STEP has changed, or the whole run if STEP is not given, or if it is the id of a run.
 
     Of a step that has not landed, this is its work as the journal has it: what an agent writes at this moment is not
     in it. `drumline why STEP` names the worktree.
@@ -34,6 +35,8 @@ def command(step: str, run: str, stat: bool, as_json: bool) -> int:
     project = open_project()
     store = project.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
+    if step and not run and find_step(state.plan, step) is None and step in store.runs():
+        state, step = read_run(store, find_run(store, step)), ""
     if step:
         name = check_step(state, step)
         found = project.watcher(store, state).look(time.time(), also=name).steps

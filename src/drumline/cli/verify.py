@@ -9,6 +9,7 @@ import click
 
 from drumline.app.catalog import find_run
 from drumline.app.inbox import check_step
+from drumline.app.naming import find_step
 from drumline.app.verify import Compared, Verification
 from drumline.cli.completing import complete_steps
 from drumline.cli.options import json_option, run_argument
@@ -53,6 +54,8 @@ class Found(Record):
 def command(run: str, step: str, no_checks: bool, as_json: bool) -> int:
     """Prove RUN (the newest if not given), or one STEP of it, again: without agents, in fresh places.
 
+    A single word that is a step of the newest run means that step.
+
     Compares the journal with the seals in its commits, commits and branch with git, logs with their digests, and runs
     every check again on the tree that landed. Ends with 1 at the first difference, and with 2 if something could not
     be compared here.
@@ -63,9 +66,7 @@ def command(run: str, step: str, no_checks: bool, as_json: bool) -> int:
         damage = store.find_damage()
         if damage:
             raise StoreError(f"the journal is damaged: {damage[0]}", hint="drumline doctor")
-        # Folded from the journal itself: a checkpoint could hide what was changed in it.
-        name = find_run(store, run)
-        state = fold_run(RunState(id=name), [recorded.event for recorded in store.read(Stream(name))])
+        state, step = _choose(store, run, step)
         only = check_step(state, step) if step else None
         plain = Verification(store=store, run=state, repository=project.repository, logs=project.logs(state.id))
         found = anyio.run(_verify, project, store, plain, only, (no_checks, as_json))
@@ -74,6 +75,21 @@ def command(run: str, step: str, no_checks: bool, as_json: bool) -> int:
     elif found.difference is None:
         click.echo(_sum_up(found))
     return found.code
+
+
+def _choose(store: SqliteStore, run: str, step: str) -> tuple[RunState, str]:
+    """The run and the step that are meant: one word alone may be a step of the newest run.
+
+    The run is folded from the journal itself: a checkpoint could hide what was changed in it.
+    """
+    newest = _fold(store, find_run(store))
+    if run and not step and find_step(newest.plan, run) is not None:
+        return newest, run
+    return (_fold(store, find_run(store, run)) if run else newest), step
+
+
+def _fold(store: SqliteStore, run: RunId) -> RunState:
+    return fold_run(RunState(id=run), [recorded.event for recorded in store.read(Stream(run))])
 
 
 async def _verify(

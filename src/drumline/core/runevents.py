@@ -11,6 +11,7 @@ from drumline.core.learned import Fix, Lesson
 from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
+from drumline.core.strays import Foreign
 from drumline.core.sweeps import Sweep
 from drumline.core.tally import Tally
 from drumline.core.vocabulary import Mode, Mutants, OnConflict, Ownership, Resettled, Review, RunEnd, StepEnd
@@ -147,7 +148,8 @@ class StepFinished(Event):
     `tallies` are the figures of its checks. Of its scenarios, `claims`, its agent says that `claimed` passed.
     `findings` are those of its review, `reviews` counts the attempts at them, `reviewed` says who made it;
     `unreviewed` why there is none although there was to be one. `supersedes` are checks of steps that it needs which
-    fail since it landed, `swept` is what a look for edge cases said.
+    fail since it landed, `swept` is what a look for edge cases said. `coming` are files in which a conflict
+    with another step was foreseen.
     """
 
     step: StepId
@@ -166,6 +168,7 @@ class StepFinished(Event):
     usage: Mapping[str, int | float] = field(default_factory=dict)
     rejected: bool = False
     notices: tuple[str, ...] = ()
+    coming: tuple[Foreign, ...] = ()
     failure: str = ""
     lost: int = 0
     unchanged: bool = False

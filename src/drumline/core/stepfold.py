@@ -206,6 +206,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.tree = event.tree
     state.touched = event.touched
     state.strayed, state.sharing = event.strayed, event.sharing
+    state.coming = tuple(dict.fromkeys((*state.coming, *event.coming)))[-MOST_NOTICES:]
     state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
     if state.asked is not None and state.asked.by_visit:

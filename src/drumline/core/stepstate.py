@@ -18,7 +18,7 @@ from drumline.core.life import Phase
 from drumline.core.mutants import Mutation
 from drumline.core.proof import Against, Compared
 from drumline.core.spending import COST
-from drumline.core.strays import NOTHING, Strayed
+from drumline.core.strays import NOTHING, Foreign, Strayed
 from drumline.core.tally import Tally
 from drumline.core.taxonomy import Failure
 from drumline.record import Record
@@ -44,8 +44,9 @@ class Clash(Record):
 class StepState(Attempts):
     """Everything a step's stream says, with the attempts of the present round.
 
-    `asked` is the latest attempt. `notices` are what was remarkable about its attempts, `ignored` files that git
-    ignores and that were there before them, `fingerprints` of those that the plan names.
+    `asked` is the latest attempt. `notices` are what was remarkable about its attempts, `coming` conflicts that were
+    foreseen, `ignored` files that git ignores and that were there before them, `fingerprints` of those that the plan
+    names.
 
     Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `readings` are those
     that could change nothing and do not count, with their nodes (`read_in` is the phase before the last of them),
@@ -138,6 +139,7 @@ class StepState(Attempts):
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
     metered: ev.AttemptUsed | None = None
     notices: tuple[str, ...] = ()
+    coming: tuple[Foreign, ...] = ()
 
     @property
     def about(self) -> int:

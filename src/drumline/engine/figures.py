@@ -22,6 +22,7 @@ def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
         lost=state.lost,
         usage=state.usage,
         notices=state.notices,
+        coming=state.coming,
         tallies=tuple(state.tallies.values()),
         findings=(*state.findings.values(), *write_concerns(finished.step, finished.supersedes)),
         swept=state.swept.sweep if state.swept else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from drumline.core.events import GateOpened
+from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.state import Gate
 from drumline.core.vocabulary import OF_AGENTS
 from drumline.views.cells import Row, cut, flatten, width
@@ -104,3 +104,15 @@ def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
         how = f"answered: {flatten(given)}"
     question = f"? {opened.gate}: {flatten(opened.question)}"
     return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
+
+
+def is_told(opened: GateOpened, answer: GateAnswered) -> bool:
+    """Whether a person said something in words of their own."""
+    return bool(answer.comment) or (opened.free and answer.choice not in opened.options)
+
+
+def remark_line(answer: GateAnswered) -> str:
+    """An answer with what the person said."""
+    who = f" by {flatten(answer.by)}" if answer.by else ""
+    comment = f": {flatten(answer.comment)}" if answer.comment else ""
+    return f"{answer.gate} {flatten(answer.choice)}{who}{comment}"

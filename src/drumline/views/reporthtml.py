@@ -11,6 +11,7 @@ from typing import Any
 from drumline.core.money import dollars
 from drumline.views.duration import duration
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
+from drumline.views.landings import tell_landings
 from drumline.views.timelinesvg import timeline_svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -114,6 +115,8 @@ def _head(report: Mapping[str, Any]) -> str:
     ]
     shown = "".join(f'<div class="card"><b>{text(value)}</b>{text(name)}</div>' for value, name in cards)
     reason = f"<p>{text(report['reason'])}</p>" if report["reason"] else ""
+    landed = tell_landings(report["landings"])
+    reason += f'<p class="soft">{text(landed)}</p>' if landed else ""
     facts = [f"run {report['run']}", report["plan"], report["branch"], report["agent"], report["mode"]]
     return (
         f"<header><h1>{text(report['title'])} {_pill(report['state'])}</h1>"

@@ -11,6 +11,7 @@ from drumline.core.spending import ATTEMPTS, COST, REPLAYED, UNPRICED
 from drumline.views.cells import flatten, join_reason
 from drumline.views.cost import describe_usage
 from drumline.views.duration import duration
+from drumline.views.landings import tell_landings
 
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
 SHORT = 9
@@ -34,6 +35,7 @@ def report_md(report: Mapping[str, Any]) -> str:
             ("step", "title", "state", "proof", "checks", "fixes", "commit"),
             [_step(step) for step in steps],
         ),
+        *filter(None, [tell_landings(report["landings"])]),
         *_review(report),
         *_gates(report["gates"]),
         *_files(steps),

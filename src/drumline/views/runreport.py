@@ -27,6 +27,7 @@ from drumline.views.activity import attempts, fixes, lost
 from drumline.views.cost import usage_json
 from drumline.views.evidence import evidence_lines, list_evidence
 from drumline.views.findings import Finding, choose, hits_cap, list_findings
+from drumline.views.landings import Landings, measure_landings
 from drumline.views.proofs import find_proof
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
@@ -153,7 +154,8 @@ class RunReport(Record, rename=_NAMES):
     went back as often as they may. `unresolvedBlockers` are confirmed ones that are not settled, or that a person
     accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred` what was put off,
     `unassigned` what names a step that there is not. It is `clean` without blockers and concerns. `declared` are the
-    files, checks and criteria of the plan, each with the commit of its landing, or with why it is `open`.
+    files, checks and criteria of the plan, each with the commit of its landing, or with why it is `open`. `landings`
+    are figures of the landing queue.
     """
 
     schema_version: int
@@ -186,6 +188,7 @@ class RunReport(Record, rename=_NAMES):
     steps: tuple[StepMade, ...]
     gates: tuple[Question, ...]
     declared: tuple[Declared, ...]
+    landings: Landings
 
 
 class History(Record):
@@ -236,6 +239,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         steps=steps,
         gates=gates,
         declared=match_declared(run, {step: find_criteria(text) for step, text in history.texts.items()}),
+        landings=measure_landings(history.own, history.streams),
     )
 
 

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from drumline.core.acceptance import is_superseded
 from drumline.core.claims import tell_claims
-from drumline.core.events import GateAnswered, GateOpened, StepFinished
+from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
 from drumline.core.ids import NO_STEP, Commit, RunId, StepId
@@ -30,7 +30,8 @@ from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
-from drumline.views.gates import answer_command, retry_command
+from drumline.views.gates import answer_command, is_told, remark_line, retry_command
+from drumline.views.landings import list_coming
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
 from drumline.views.leavings import (
     Leavings,
@@ -111,6 +112,7 @@ class Summary(Record):
     flaky: tuple[tuple[str, Tally], ...] = ()
     not_run: tuple[tuple[StepId, str], ...] = ()
     whole: tuple[str, ...] = ()
+    coming: tuple[str, ...] = ()
 
     @property
     def proved(self) -> int:
@@ -143,7 +145,7 @@ def summary(snapshot: Snapshot) -> Summary:
         skipped=sum(1 for state in states.values() if state is StepStanding.SKIPPED),
         unfinished=tuple(_unfinished(snapshot, s) for s, state in states.items() if state not in _SETTLED),
         manual=_to_verify(run),
-        remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and _is_told(g.opened, g.answer)),
+        remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and is_told(g.opened, g.answer)),
         elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
         fixes=sum(fixes(snapshot, step.id) for step in steps),
@@ -163,6 +165,7 @@ def summary(snapshot: Snapshot) -> Summary:
         flaky=list_flaky_checks(run),
         not_run=list_not_run(run),
         whole=tell_whole(run),
+        coming=list_coming(run),
     )
 
 
@@ -190,9 +193,10 @@ def summary_lines(found: Summary) -> list[str]:
     lines += list_under("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += list_under("flaky checks", [f"{flatten(command)} ({tally.in_words()})" for command, tally in found.flaky])
     lines += list_under("not run", [f"{step}: {flatten(item)}" for step, item in found.not_run])
+    lines += list_under("conflicts foreseen", found.coming)
     lines += list_under("review of the whole", found.whole)
     lines += list_under("lessons", learned_lines(found.learned))
-    lines += list_under("said at gates", [_remark_line(answer) for answer in found.remarks])
+    lines += list_under("said at gates", [remark_line(answer) for answer in found.remarks])
     lines += list_under("next", found.next)
     return lines
 
@@ -246,6 +250,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "checks": checks_json(found.checks_passed, found.checks_total, found.flaky, found.not_run),
         "lessons": learned_json(found.learned),
         "review_of_the_whole": list(found.whole),
+        "conflicts_foreseen": list(found.coming),
         **leavings_json(found.left),
         "seconds": round(found.seconds, 3),
         "usage": usage_json(found.usage),
@@ -383,14 +388,3 @@ def _landed_line(step: Landed, files: Mapping[StepId, tuple[str, ...]]) -> str:
     commit = step.commit[:SHORT_COMMIT] if step.commit else "-" * SHORT_COMMIT
     changed = f": {flatten(name_some(files[step.step]))}" if step.step in files else ""
     return f"{commit} {step.step} {flatten(step.title)}{changed}" + (f" ({step.note})" if step.note else "")
-
-
-def _is_told(opened: GateOpened, answer: GateAnswered) -> bool:
-    """Whether a person said something in words of their own."""
-    return bool(answer.comment) or (opened.free and answer.choice not in opened.options)
-
-
-def _remark_line(answer: GateAnswered) -> str:
-    who = f" by {flatten(answer.by)}" if answer.by else ""
-    comment = f": {flatten(answer.comment)}" if answer.comment else ""
-    return f"{answer.gate} {flatten(answer.choice)}{who}{comment}"

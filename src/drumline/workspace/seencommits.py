@@ -10,6 +10,8 @@ from drumline.workspace.git import ask_git
 
 _FORMAT = "--format=%T%x00%P%x00%(trailers:only=true,unfold=true)"
 _EXACT = "--no-replace-objects"
+MOST = 20_000
+"""Commits whose trees are looked at."""
 
 
 def see_commit(top: Path, commit: Commit) -> SeenCommit | None:
@@ -25,3 +27,8 @@ def see_commit(top: Path, commit: Commit) -> SeenCommit | None:
 def is_below(top: Path, commit: Commit, tip: str) -> bool:
     """Whether a commit is in the history of another."""
     return ask_git(_EXACT, "merge-base", "--is-ancestor", commit, tip, cwd=top, accept=(0, 1, 128)).code == 0
+
+
+def has_tree(top: Path, tree: str) -> bool:
+    """Whether a commit of what is checked out has this tree."""
+    return tree in ask_git(_EXACT, "log", f"--max-count={MOST}", "--format=%T", "HEAD", "--", cwd=top).line.split()
