@@ -26,12 +26,13 @@ from tests.unit.builders import (
 
 from drumline.core import events as ev
 from drumline.core.ids import Commit, GateId, StepId
-from drumline.core.plan import Check, Marks, Status
+from drumline.core.plan import Check, Correction, Marks, Status
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.testids import Report
-from drumline.core.vocabulary import RunEnd, StepStanding
+from drumline.core.vocabulary import PlanCause, RunEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
+from drumline.views.causes import round_hint
 from drumline.views.evidence import Evidence, evidence_json, evidence_lines
 from drumline.views.states import step_state
 from drumline.views.why import Why, why, why_json
@@ -361,3 +362,21 @@ def test_no_unfinished_step_is_without_owner_timer_or_blocker(ends: list[str], l
         if found.state not in ("done", "skipped", "failed"):
             assert found.kind in ("owner", "timer", "blocker")
             assert found.kind != "owner" or found.owner in scene.snapshot().live
+
+
+def test_a_step_and_its_corrective_step_name_each_other_until_that_is_over() -> None:
+    planned = ev.CorrectionPlanned(
+        correction=Correction(id=StepId("ah"), title="t", what="w", why="y"),
+        helps=StepId("a"),
+        cause=PlanCause.HEAL,
+        origin=StepId("a"),
+        node="heal",
+        visit=1,
+    )
+    filed = ev.PlanChanged(changed=(step_of("ah"), step_of("a", "ah")), cause=PlanCause.HEAL)
+    waits = Scene(steps=[step_of("a")], events=[planned, filed, finish("a", "blocked")]).run()
+    stuck = Scene(steps=[step_of("a")], events=[planned, filed, finish("a", "blocked"), finish("ah", "blocked")]).run()
+
+    assert round_hint(waits.finished[StepId("a")], waits) == "drumline why ah"
+    assert round_hint(stuck.finished[StepId("ah")], stuck) == "drumline why a"
+    assert round_hint(stuck.finished[StepId("a")], stuck) == "drumline retry a"

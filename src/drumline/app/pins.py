@@ -139,7 +139,8 @@ def _take_kinds(pinned: Sequence[Check], present: Sequence[Check]) -> tuple[Chec
     """The commands for kinds of checks: what a variable or the plan named stays, unless a variable names another."""
     typed = {check.kind: check for check in (*pinned, *present) if check.source == ENVIRONMENT}
     plan = (check for check in pinned if check.source == PLAN)
-    return (*typed.values(), *plan, *(check for check in present if check.source == CONFIGURED))
+    # In the order in which a run begins with them: another one is not another configuration.
+    return (*typed.values(), *(check for check in present if check.source == CONFIGURED), *plan)
 
 
 def _spell(value: object) -> str:

@@ -20,7 +20,7 @@ from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
 from drumline.core.vocabulary import STUCK as ASKED_AFTER
-from drumline.core.vocabulary import Hindrance, Mode, RunStanding, StepEnd
+from drumline.core.vocabulary import Hindrance, Mode, PlanCause, RunStanding, StepEnd
 from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten, name_some
@@ -115,7 +115,17 @@ def _show_tests(finished: StepFinished, proof: Proof) -> str:
 
 
 def round_hint(finished: StepFinished, run: RunState) -> str:
-    """The command that gives a step another round: the answer to a question about it, or a retry after a login."""
+    """The command that gives a step another round: the answer to a question about it, or a retry after a login.
+
+    Of a step and its corrective step, it is the other one that is to be looked at while that is not over, or stuck.
+    """
+    planned = run.corrections.get(finished.step)
+    if planned is not None and planned.cause is PlanCause.HEAL:
+        return f"drumline why {planned.helps}"
+    helpers = (name for name, other in run.corrections.items() if other.helps == finished.step)
+    helper = next((name for name in helpers if name not in run.finished), None)
+    if helper is not None:
+        return f"drumline why {helper}"
     asked = (gate.opened for gate in run.unanswered.values() if gate.opened.step == finished.step)
     opened = next((one for one in asked if one.kind not in ASKED_AFTER and one.options), None)
     if opened is not None:
