@@ -105,7 +105,7 @@ TABLE: tuple[Setting, ...] = (
         "It is recorded with the run. Quick: implement, checks, fixes, landing. Standard: a step that names what is "
         "not there is compared with the code first; one that still fails its checks is diagnosed and "
         "gets a corrective step; flagged steps are swept for edge cases. Full: every step is compared with the code, "
-        "analysed, inspected and swept, and the whole is reviewed at the end.",
+        "analysed, inspected and swept, an agent writes its handoff, and the whole is reviewed at the end.",
     ),
     Setting(
         key="review",

@@ -25,6 +25,15 @@ ANSWERS = {
     "analyse": {"approach": "write", "files_to_modify": [], "files_to_create": [], "complexity": 2, "risks": []},
     "inspect": {"clean": False, "notes": "look again"},
     "look_around": {"edge_cases": [], "annotations": [], "proposals": []},
+    "hand_over": {
+        "summary": "It is written.",
+        "completed": "a.txt",
+        "not_completed": "None",
+        "deviations": "None",
+        "downstream_updates": "None",
+        "edge_cases": "None",
+        "notes": "None",
+    },
 }
 
 
@@ -44,7 +53,7 @@ def build(folder: Path, rigor: str) -> Harness:
     return Harness(folder=folder, plan=plan, agent=Thorough(), mode="sequential", rigor=rigor)
 
 
-APPENDS = {"quick": 9, "standard": 10, "full": 14}
+APPENDS = {"quick": 9, "standard": 10, "full": 15}
 
 
 def list_deaths() -> list[object]:
@@ -70,7 +79,7 @@ def test_the_enumeration_covers_every_append(tmp_path: Path, rigor: str) -> None
         == {
             "quick": ["implement"],
             "standard": ["orient", "implement"],
-            "full": ["orient", "analyse", "implement", "inspect", "improve", "look_around"],
+            "full": ["orient", "analyse", "implement", "inspect", "improve", "look_around", "hand_over"],
         }[rigor]
     )
     assert (run.finished[A].attempts, run.finished[A].fixes) == ((2, 1) if rigor == "full" else (1, 0))

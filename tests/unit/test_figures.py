@@ -12,6 +12,7 @@ from tests.unit.builders import step_of
 
 from drumline.core import events as ev
 from drumline.core.findings import Finding
+from drumline.core.handoffwords import HandoffWords
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Tree
 from drumline.core.life import TRANSITIONS, Phase
 from drumline.core.mutants import Mutation
@@ -68,6 +69,7 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.StepRechecked: ev.StepRechecked(round=state.round + 1),
         ev.WorkReviewed: ev.WorkReviewed(tree=TREE),
         ev.WorkSwept: ev.WorkSwept(sweep=Sweep(by="a"), tree=TREE),
+        ev.HandoffWritten: ev.HandoffWritten(words=HandoffWords(by="a"), tree=TREE),
         ev.FindingRecorded: ev.FindingRecorded(finding=FINDING),
         ev.FindingConfirmed: ev.FindingConfirmed(finding="a-F1", by="r"),
         ev.FindingSettled: ev.FindingSettled(finding="a-F1", how=Settlement.FIXED, by="r"),

@@ -42,7 +42,15 @@ def test_every_node_is_there_with_where_it_leads() -> None:
     assert told["workspace"] == "→ begin"
     assert told["heal"] == "fails → stuck, → healing"
     assert told["look"] == 'step.autonomy == "verbose" → approve, else → land'
-    assert "ends as rejected: rejected" in lines
+    assert lines[-1].startswith("ends as done: done; blocked: held, ")
+    assert lines[-1].endswith("; rejected: rejected")
+
+
+def test_ends_that_do_not_fit_on_a_line_have_another_one() -> None:
+    lines = flow_table(shipped("step"), columns=COLUMNS).splitlines()
+
+    assert lines[-1] == "ends as rejected: rejected"
+    assert lines[-2].startswith("ends as done: done; blocked: ")
 
 
 def test_conditions_are_cut_before_the_nodes_that_they_lead_to() -> None:

@@ -66,3 +66,21 @@ def test_durable_facts_are_read_one_per_line_and_words_for_nothing_are_none() ->
     assert list_facts(read_report(said)) == ("Times are in UTC", "times are in UTC")
     assert list_facts(read_report("# Task Report\n\n- Status: success\n")) == ()
     assert [len(fact) for fact in list_facts(read_report(long))] == [MOST_FACT]
+
+
+@pytest.mark.parametrize(
+    ("items", "facts"),
+    [
+        (
+            "  - The cache is keyed\n    by tenant\n  - Dates are UTC\n",
+            ("The cache is keyed by tenant", "Dates are UTC"),
+        ),
+        ("  1. One\n     goes on\n  2) Two\n", ("One goes on", "Two")),
+        ("\n\nOne\nTwo\n", ("One", "Two")),
+        ("- None.\n- n/a\n", ()),
+    ],
+)
+def test_an_item_that_is_wrapped_is_one_fact(items: str, facts: tuple[str, ...]) -> None:
+    said = f"# Task Report\n\n- Status: success\n\n## Durable Facts\n\n{items}"
+
+    assert list_facts(read_report(said)) == facts

@@ -32,6 +32,7 @@ from drumline.core.reviewevents import (
     FindingConfirmed,
     FindingRecorded,
     FindingSettled,
+    HandoffWritten,
     WorkReviewed,
     WorkSwept,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "FlowPinned",
     "GateAnswered",
     "GateOpened",
+    "HandoffWritten",
     "LandingRefused",
     "LandingStarted",
     "LessonsChanged",

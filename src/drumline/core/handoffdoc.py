@@ -1,4 +1,4 @@
-"""The handoff of a step as a document, made of what the journal knows. Pure: no model is asked for it.
+"""The handoff of a step as a document, made of what the journal knows: an agent wrote for it, or its report stands in.
 
 The rule: every section is there, with "None" where nothing is to be said. Evidence comes from checks that the engine
 ran; the words of an agent are quoted as such.
@@ -7,16 +7,18 @@ ran; the words of an agent are quoted as such.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from drumline.core.documents import find_faults
 from drumline.core.events import CheckEnded, StepFinished
 from drumline.core.flow.events import NodeEnded
+from drumline.core.handoffwords import MOST_WORDS, HandoffWords
 from drumline.core.orders import Orders
 from drumline.core.plaintext import count_noun, strip_controls
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.sweeping import tell_cases, tell_updates
-from drumline.core.taskreport import DOWNSTREAM
+from drumline.core.taskreport import DOWNSTREAM, says_nothing
 from drumline.core.vocabulary import Settlement, StepEnd
 
 SECTIONS = (
@@ -37,6 +39,8 @@ MOST_QUOTED = 2_000
 MOST_LINES = 5
 """Lines of a check's output that are shown."""
 COMPLETE, PARTIAL, BLOCKED = "complete", "partial", "blocked"
+MOST_BYTES = 65_536
+"""Bytes of a handoff."""
 FILED = ("phased",)
 """Formats in which a handoff that says complete is what makes a step satisfied, for other tools, too."""
 
@@ -66,8 +70,32 @@ def write_handoff(
     number = json.dumps(int(step.id) if step.id.isdecimal() else step.id)
     title = json.dumps(step.title, ensure_ascii=False)
     front = f"---\nstep: {number}\ntitle: {title}\nresult: {name_result(finished)}\n---\n"
-    parts = [f"## {name}\n\n{body or NONE}" for name, body in zip(SECTIONS, bodies, strict=True)]
+    written = _find_words(state)
+    parts = [
+        f"## {name}\n\n{_add_words(body, written.get(name, '')) or NONE}"
+        for name, body in zip(SECTIONS, bodies, strict=True)
+    ]
     return "\n\n".join([front.rstrip(), *parts]) + "\n"
+
+
+def find_document_faults(text: str, finished: StepFinished) -> list[str]:
+    """What is wrong with a handoff: its frontmatter, a section, or its size."""
+    wanted = f"\nresult: {name_result(finished)}\n---\n"
+    head, end, _ = text.partition("\n---\n")
+    sound = head.startswith("---\nstep: ") and wanted in head + end
+    found = [] if sound else ["its frontmatter is not as it has to be"]
+    return [*found, *find_faults(text, sections=SECTIONS, most_bytes=MOST_BYTES)]
+
+
+def _find_words(state: StepState) -> Mapping[str, str]:
+    """What an agent wrote for each section, if it wrote without faults; nobody writes the evidence."""
+    words = state.handed.words if state.handed else HandoffWords(failure="nobody was asked")
+    return words.sections if words.usable else {}
+
+
+def _add_words(body: str, words: str) -> str:
+    """What the engine knows, and what an agent says beside it."""
+    return "\n\n".join(part for part in (body, "" if says_nothing(words) else _quote(words, most=MOST_WORDS)) if part)
 
 
 def name_result(finished: StepFinished) -> str:
@@ -80,7 +108,8 @@ def name_result(finished: StepFinished) -> str:
 def _summarise(state: StepState, finished: StepFinished) -> str:
     landed = f"Landed as {finished.commit}." if finished.commit else finished.reason or finished.state.value
     level = f" It is {finished.level.value}." if finished.level else ""
-    said = _quote(_field(state, "objective achieved") or (state.last.message if state.last else ""))
+    reported = _field(state, "objective achieved") or (state.last.message if state.last else "")
+    said = "" if _find_words(state) else _quote(reported)
     return f"{strip_controls(landed)}{level}" + (f" Its agent says:\n\n{said}" if said else "")
 
 
@@ -108,6 +137,9 @@ def _list_deviations(
     yield from (f"accepted as it is: {one.finding.title}" for one in accepted)
     if said := _field(state, "scope deviations"):
         yield f"its agent says: {' '.join(said.split())}"
+    if state.handed is not None and not state.handed.words.usable:
+        words = state.handed.words
+        yield f"this handoff is made from the report of its agent: {words.failure or '; '.join(words.faults)}"
 
 
 def _list_edges(finished: StepFinished) -> Iterable[str]:
@@ -128,10 +160,10 @@ def _field(state: StepState, name: str) -> str:
     return state.last.report.get(name, "") if state.last else ""
 
 
-def _quote(text: str) -> str:
+def _quote(text: str, *, most: int = MOST_QUOTED) -> str:
     """An agent's words: nothing of them can be a heading of the document."""
     kept = strip_controls(text).strip()
-    kept = kept if len(kept) <= MOST_QUOTED else f"{kept[:MOST_QUOTED].rstrip()} … (cut)"
+    kept = kept if len(kept) <= most else f"{kept[:most].rstrip()} … (cut)"
     return "\n".join(f"> {line}".rstrip() for line in kept.splitlines())
 
 

@@ -19,12 +19,14 @@ class Handoff(Record):
     """A step that is needed: what changed with it, and what was left for the steps behind it.
 
     `words` are its document, or what its agent said at the end, which nobody has proved; empty if nothing is known.
+    `notes` are what another agent wrote for the steps behind it.
     """
 
     step: StepId
     title: str
     words: str = ""
     claimed: bool = False
+    notes: str = ""
     commit: str = ""
     files: tuple[str, ...] = ()
 
@@ -43,9 +45,14 @@ def _tell(handoff: Handoff) -> str:
         parts.append(f"Landed as {handoff.commit[:SHORT]}. {_tell_files(handoff.files)}".strip())
     if not handoff.words.strip():
         return "\n\n".join([*parts, "Its handoff is missing."])
-    left = handoff.words.strip()
-    shown = left if len(left) <= MOST_WORDS else f"{left[:MOST_WORDS].rstrip()} … (cut)"
-    return "\n\n".join([*parts, *(["Its agent reported, which nobody has proved:"] if handoff.claimed else []), shown])
+    parts += ["Its agent reported, which nobody has proved:"] if handoff.claimed else []
+    parts.append(_cut(handoff.words.strip()))
+    parts += [f"Its handoff adds, which nobody has proved:\n\n{_cut(handoff.notes)}"] if handoff.notes else []
+    return "\n\n".join(parts)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_WORDS else f"{text[:MOST_WORDS].rstrip()} … (cut)"
 
 
 def _tell_files(files: Sequence[str]) -> str:

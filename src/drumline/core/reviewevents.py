@@ -1,9 +1,10 @@
-"""The events of a step's stream about reviews: who looked at its work, what was found, and what became of that."""
+"""The events of a step's stream about who looked at its work: reviews, sweeps, and the words of its handoff."""
 
 from __future__ import annotations
 
 from drumline.core.event import Event
 from drumline.core.findings import Finding
+from drumline.core.handoffwords import HandoffWords
 from drumline.core.ids import NO_TREE, Tree
 from drumline.core.sweeps import Sweep
 from drumline.core.vocabulary import Settlement
@@ -52,5 +53,19 @@ class WorkSwept(Event):
     tree: Tree = NO_TREE
 
 
-REVIEWING: tuple[type[Event], ...] = (WorkReviewed, WorkSwept, FindingRecorded, FindingConfirmed, FindingSettled)
+class HandoffWritten(Event):
+    """An agent wrote what the handoff of the work says, or could not; `tree` is what it saw."""
+
+    words: HandoffWords
+    tree: Tree = NO_TREE
+
+
+REVIEWING: tuple[type[Event], ...] = (
+    WorkReviewed,
+    WorkSwept,
+    HandoffWritten,
+    FindingRecorded,
+    FindingConfirmed,
+    FindingSettled,
+)
 """What is recorded of a look at the work: it says nothing about how far the step's work is."""

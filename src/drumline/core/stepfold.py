@@ -90,7 +90,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.verdicts = {}
     if not event.keeps:
         state.reviewed, state.findings = None, {}
-    state.swept = None
+    state.swept = state.handed = None
     state.trouble = ""
 
 
@@ -313,6 +313,10 @@ def _work_swept(state: StepState, event: ev.WorkSwept, _: Phase) -> None:
     state.swept = event
 
 
+def _handoff_written(state: StepState, event: ev.HandoffWritten, _: Phase) -> None:
+    state.handed = event
+
+
 def _finding_recorded(state: StepState, event: ev.FindingRecorded, _: Phase) -> None:
     state.findings[event.finding.id] = Found(finding=event.finding)
     state.numbered += 1
@@ -385,6 +389,7 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.StepLanded: _landed,
     ev.WorkReviewed: _work_reviewed,
     ev.WorkSwept: _work_swept,
+    ev.HandoffWritten: _handoff_written,
     ev.FindingRecorded: _finding_recorded,
     ev.FindingConfirmed: _finding_confirmed,
     ev.FindingSettled: _finding_settled,

@@ -69,7 +69,7 @@ class StepState(Attempts):
 
     `reviews` counts attempts at what reviewers found, which use up no fix either; `reviewed` is the last look of one,
     `findings` are what was found since the work began, by id, and `numbered` counts those of all rounds;
-    `swept` is the last look for edge cases.
+    `swept` is the last look for edge cases, `handed` what an agent wrote last for the handoff.
 
     `mending` are the failing checks that the latest attempt was told of, `learned` what came of such attempts,
     `given` the lessons that it has.
@@ -121,6 +121,7 @@ class StepState(Attempts):
     findings: dict[str, Found] = field(default_factory=dict)
     numbered: int = 0
     swept: ev.WorkSwept | None = None
+    handed: ev.HandoffWritten | None = None
     timeouts: int = 0
     passing: tuple[str, ...] = ()
     clash: Clash | None = None

@@ -6,6 +6,7 @@ claims is not proved by it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from drumline.core.plaintext import strip_controls
@@ -19,6 +20,7 @@ MOST_FIELDS = 20
 MOST_FACT = 300
 """Characters of a durable fact."""
 MOST_FACTS = 10
+_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])(?:\s+|$)")
 _NOTHING = frozenset({"", "none", "n/a", "not applicable", "nothing", "…"})
 ASK = (
     "End your last message with a report in this form, whatever else you say:\n\n"
@@ -68,10 +70,26 @@ def _name_field(line: Line, fields: dict[str, list[str]], name: str) -> str:
 
 def list_facts(report: Mapping[str, str]) -> tuple[str, ...]:
     """What the report calls a durable fact, each on one line; words for nothing are none."""
-    lines = (strip_controls(line).strip().lstrip("-*+ ").strip() for line in report.get(FACTS, "").split("\n"))
-    told = (" ".join(line.split())[:MOST_FACT].rstrip() for line in lines)
-    kept = [line for line in told if line.rstrip(".").casefold() not in _NOTHING]
-    return tuple(dict.fromkeys(kept))[:MOST_FACTS]
+    told = (" ".join(item.split())[:MOST_FACT].rstrip() for item in _list_items(report.get(FACTS, "")))
+    return tuple(dict.fromkeys(fact for fact in told if not says_nothing(fact)))[:MOST_FACTS]
+
+
+def _list_items(text: str) -> list[str]:
+    """The items of a list, each with the lines that it goes on with; without marks of items every line is one."""
+    lines = [line.strip() for line in strip_controls(text).split("\n")]
+    marked = any(_ITEM.match(line) for line in lines)
+    items: list[str] = []
+    for number, line in enumerate(lines):
+        if not marked or not number or not items or _ITEM.match(line):
+            items.append(_ITEM.sub("", line))
+        else:
+            items[-1] += f" {line}"
+    return items
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a text is one of the words for nothing."""
+    return text.strip().lstrip("-*+ ").rstrip(". ").casefold() in _NOTHING
 
 
 def _unwrap(message: str) -> str:

@@ -10,10 +10,10 @@ from drumline.core import gates
 from drumline.core.baseline import SHARED, list_counting, list_inherited, look_up
 from drumline.core.checklist import list_own
 from drumline.core.claims import count_claimed
-from drumline.core.documents import digest_document, find_faults
+from drumline.core.documents import digest_document
 from drumline.core.flow.events import NodeEnded
 from drumline.core.foul import changes_tests
-from drumline.core.handoffdoc import FILED, SECTIONS, find_staleness, write_handoff
+from drumline.core.handoffdoc import FILED, find_document_faults, find_staleness, write_handoff
 from drumline.core.heldout import SHOWN
 from drumline.core.ids import Stream
 from drumline.core.judge import list_edited, list_new_tests
@@ -35,9 +35,6 @@ from drumline.engine.products import Missing, find_links_out, find_missing, spel
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
 from drumline.record import replace
-
-MOST_HANDOFF = 65_536
-"""Bytes of a handoff."""
 
 
 async def write_end(
@@ -94,17 +91,22 @@ def foresee(state: StepState, orders: Orders, run: RunState) -> Proof:
 
 def add_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) -> list[ev.Event]:
     """The end of a step, with its handoff and its notes where it is done and the plan's files have a place for them."""
-    if not work.orders.lands or work.run.plan.format not in FILED or finished.state is not StepEnd.DONE:
+    if not work.orders.lands or finished.state is not StepEnd.DONE:
         return [finished]
-    stream = Stream(work.run.id, work.orders.step.id)
-    told = (entry.event for entry in work.services.store.read(stream, kinds=(NodeEnded.__name__,)))
-    text = write_handoff(work.run, work.orders, state, finished, staleness=find_staleness(told))
-    faults = find_faults(text, sections=SECTIONS, most_bytes=MOST_HANDOFF)
+    text = make_handoff(work, state, finished) if work.run.plan.format in FILED else ""
+    faults = find_document_faults(text, finished)
     documents = [] if faults else [_place(work, DocumentKind.HANDOFF, text)]
     facts = list_facts(state.last.report) if state.last else ()
     notes = "".join(f"- {fact} (step {work.orders.step.id}, run {work.run.id})\n" for fact in facts)
     documents += [_place(work, DocumentKind.NOTES, notes)] if notes else []
     return [finished, *(document for document in documents if document.path)]
+
+
+def make_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) -> str:
+    """The handoff of a step that ends so."""
+    stream = Stream(work.run.id, work.orders.step.id)
+    told = (entry.event for entry in work.services.store.read(stream, kinds=(NodeEnded.__name__,)))
+    return write_handoff(work.run, work.orders, state, finished, staleness=find_staleness(told))
 
 
 def _place(work: StepWork, kind: DocumentKind, text: str) -> ev.DocumentWritten:

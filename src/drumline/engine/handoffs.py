@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from drumline.core import events as ev
 from drumline.core.handoffs import SHORT, Handoff
+from drumline.core.handoffwriting import find_notes
 from drumline.core.ids import StepId, Stream
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.prompt import Header
@@ -27,25 +28,26 @@ def _collect(services: Services, run: RunState, step: Step) -> Handoff:
     with suppress(DrumlineError, OSError):
         document = services.planfiles.read_document(DocumentKind.HANDOFF, step)
     ours = services.planfiles.place(DocumentKind.HANDOFF, step) in run.documents
-    said = _find_last_words(services, run, step.id) if ours or not document else ""
-    found = Handoff(step=step.id, title=step.title, words=said or document, claimed=bool(said))
+    said, notes = _find_last_words(services, run, step.id) if ours or not document else ("", "")
+    found = Handoff(step=step.id, title=step.title, words=said or document, claimed=bool(said), notes=notes)
     finished = run.finished.get(step.id)
     if finished is None or finished.commit is None:
         return found
     return replace(found, commit=finished.commit, files=finished.files)
 
 
-def _find_last_words(services: Services, run: RunState, step: StepId) -> str:
-    """What the agent said at the end whose work landed."""
+def _find_last_words(services: Services, run: RunState, step: StepId) -> tuple[str, str]:
+    """What the agent said at the end whose work landed, and what was written about that for the next steps."""
     finished = run.finished.get(step)
     if finished is None or finished.state is not StepEnd.DONE:
-        return ""
-    kinds = (ev.AttemptStarted.__name__, ev.AttemptEnded.__name__)
+        return "", ""
+    kinds = tuple(kind.__name__ for kind in (ev.AttemptStarted, ev.AttemptEnded, ev.HandoffWritten, ev.StepRestarted))
     told = [entry.event for entry in services.store.read(Stream(run.id, step), kinds=kinds)]
     # Who only read has said something about the work, and nothing for the steps behind it.
     read = {one.attempt for one in told if isinstance(one, ev.AttemptStarted) and one.reads}
     said = [one for one in told if isinstance(one, ev.AttemptEnded) and not one.failure and one.attempt not in read]
-    return (said[-1].report.get(DOWNSTREAM) or said[-1].message) if said else ""
+    reported = (said[-1].report.get(DOWNSTREAM) or said[-1].message) if said else ""
+    return reported, find_notes(told)
 
 
 def list_earlier(run: RunState, step: Step) -> tuple[str, ...]:

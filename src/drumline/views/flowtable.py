@@ -16,7 +16,7 @@ WORDS = {EdgeKind.FALLBACK: "fails", EdgeKind.OTHERWISE: "else"}
 
 
 def flow_table(flow: Flow, *, columns: int) -> str:
-    """The nodes in the order of the file; the ends, which lead nowhere, are one line for each status."""
+    """The nodes in the order of the file; the ends, which lead nowhere, come last, by status."""
     inner = [node for node in flow.nodes.values() if not isinstance(node, EndNode)]
     ends = [node for node in flow.nodes.values() if isinstance(node, EndNode)]
     kinds = [kind_name(node) for node in inner]
@@ -26,10 +26,20 @@ def flow_table(flow: Flow, *, columns: int) -> str:
     for node, kind in zip(inner, kinds, strict=True):
         head = f"{fit(node.id, first)}  {fit(kind, second)}  "
         lines.append(head + _tell_ways(flow, node, room=columns - width(head)))
-    for status in dict.fromkeys(find_status(end) for end in ends):
-        named = ", ".join(end.id for end in ends if find_status(end) is status)
-        lines.append(f"ends as {status.value}: {named}")
+    lines += _list_ends(ends, columns)
     return "".join(f"{cut(line, columns)}\n" for line in lines)
+
+
+def _list_ends(ends: Sequence[EndNode], columns: int) -> list[str]:
+    """The ends by their status, as many on a line as fit."""
+    lines: list[str] = []
+    for status in dict.fromkeys(find_status(end) for end in ends):
+        told = f"{status.value}: {', '.join(end.id for end in ends if find_status(end) is status)}"
+        if lines and width(joined := f"{lines[-1]}; {told}") <= columns:
+            lines[-1] = joined
+        else:
+            lines.append(f"ends as {told}")
+    return lines
 
 
 def _tell_ways(flow: Flow, node: Node, *, room: int) -> str:

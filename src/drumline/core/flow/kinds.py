@@ -84,7 +84,7 @@ KINDS: Mapping[str, KindRule] = {
                     name="records",
                     shape=Shape.TEXT,
                     about="What the engine records of its answer in the walk of a plan's run: findings about the work, "
-                    "verdicts about findings, or a sweep for edge cases; ours.",
+                    "verdicts about findings, a sweep for edge cases, or words for the handoff; ours.",
                     choices=RECORDS,
                 ),
                 UPDATES,

@@ -21,8 +21,8 @@ else:
 VERSION = "1.0"
 REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwrite")
 END_STATES = ("done", "failed", "blocked", "rejected")
-SWEEP = "sweep"
-RECORDS = ("findings", "verdicts", SWEEP)
+SWEEP, HANDOFF = "sweep", "handoff"
+RECORDS = ("findings", "verdicts", SWEEP, HANDOFF)
 """What the engine can make of an agent's answer."""
 SETTLING = ("confirmed", "accepted", "deferred", "named")
 """What a `settle` node can say of findings; `named` is what a person answers, who may name those to accept."""
@@ -47,7 +47,7 @@ class AgentNode(Node):
 
     The format's agents can only fail, and begin anew at every visit. `session` is the node whose last session it goes
     on with, `turns` how often its model may answer. `records` says what the engine makes of its answer: findings about
-    the work, or verdicts about findings.
+    the work, verdicts about findings, a sweep for edge cases, or words for the handoff.
     """
 
     agent: str

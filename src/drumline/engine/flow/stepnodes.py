@@ -14,15 +14,17 @@ import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core import landing, steprules, verdicts
+from drumline.core import handoffwriting, landing, steprules, sweeping, verdicts
 from drumline.core.attempts import count_for_agent
 from drumline.core.described import describe
 from drumline.core.examination import Verdict
 from drumline.core.flow.model import (
+    HANDOFF,
     SWEEP,
     AgentNode,
     CheckNode,
     DocumentNode,
+    Json,
     LandNode,
     LlmNode,
     Node,
@@ -40,7 +42,6 @@ from drumline.core.reviewing import reviews_failures
 from drumline.core.spending import count_usage
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.sweeping import is_due
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.vocabulary import DocumentKind, DropCause
 from drumline.engine.closing import Recover, close_open, restore_workspace, tell_moved
@@ -51,6 +52,7 @@ from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
+from drumline.engine.nodes.handoff import describe_known, record_words
 from drumline.engine.nodes.review import describe_change, find_reasons, name_reader, record_answer, settle_findings
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Ledger, Note, StepWork, known
@@ -299,9 +301,13 @@ class StepNodes:
             told = describe(found, self.work.orders, self.state, self.work.run)
             over = found is Verdict.PASSED or (reviews_failures(self.work.run) and not told["again"])
             reasons = await find_reasons(self.work, self.state) if over else ()
-            sweep = found is Verdict.PASSED and is_due(self.work.run, self.work.orders.step, self.state)
-            return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons), "sweep": sweep})
+            return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons), **self._list_due(found)})
         return _end(found) or Outcome(failure="the checks came to no verdict")
+
+    def _list_due(self, found: Verdict) -> dict[str, Json]:
+        """Who is still to look at work that has passed its checks."""
+        about, passed = (self.work.run, self.work.orders.step, self.state), found is Verdict.PASSED
+        return {"sweep": passed and sweeping.is_due(*about), "handoff": passed and handoffwriting.is_due(*about)}
 
     async def _land(self) -> Outcome:
         """Land, or leave the queue: nobody waits for a step that does something else."""
@@ -331,11 +337,14 @@ class StepNodes:
         reasons = await find_reasons(self.work, self.state)
         change = await describe_change(self.work, self.state, reasons)
         later = await describe_later(self.work) if node.records == SWEEP else ""
-        seen = visit._replace(values=overlay({"change": change, "later": later}, visit.values))
+        told = await describe_known(self.work, self.state) if node.records == HANDOFF else ""
+        seen = visit._replace(values=overlay({"change": change, "later": later, "known": told}, visit.values))
         outcome = await self._attempt_by_visit(command, seen, reader="the node")
+        by = name_reader(node, self.work, self.state).name
         if node.records == SWEEP:
-            by = name_reader(node, self.work, self.state).name
             return await record_sweep(outcome, self.work, self.state, by=by)
+        if node.records == HANDOFF:
+            return await record_words(outcome, self.work, self.state, by=by)
         return record_answer(node, outcome, self.work, self.state, reasons=reasons)
 
     async def _attempt_by_visit(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
