@@ -13,11 +13,22 @@ from tests.samples.shape import Sample
 
 from drumline.core.events import StepLanded
 from drumline.core.plan import Status
+from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Ended, Job
+from drumline.record import replace
 
 STRIDE = 5
 """One of so many appends is struck in `make test`; the others in `make test-full`."""
+
+
+class Noting(WritingAgent):
+    """Reports two durable facts of each step, one of them the same for all."""
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        facts = f"- Durable Facts:\n  - Times are in UTC\n  - {assignment.step} is slow\n    with many rows\n"
+        message = f"# Task Report\n\n- Status: success\n{facts}"
+        return replace(await WritingAgent.work(self, assignment), message=message)
 
 
 def pass_all(job: Job) -> Ended:
@@ -44,7 +55,7 @@ def build(folder: Path, format: str) -> FiledHarness:
     file, files = open_sample(folder / "repo", Sample(text=text, steps="", name=name), format=format)
     plan = files.read().plan
     assert len(plan.steps) == 3
-    harness = FiledHarness(folder=folder, plan=plan, files=files, file=file, agent=WritingAgent(), script=pass_all)
+    harness = FiledHarness(folder=folder, plan=plan, files=files, file=file, agent=Noting(), script=pass_all)
     harness.mode, harness.require = "sequential", "none"  # these plans have no checks
     return harness
 
@@ -60,11 +71,24 @@ def end(harness: FiledHarness) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in harness.file.parent.iterdir() if path.is_file()}
 
 
+def assert_noted(harness: FiledHarness, whole: dict[str, bytes]) -> None:
+    """The facts are in the notes beside a plan, each once; notes at the top of the repository are not the plan's."""
+    at_top = harness.file.parent == harness.folder / "repo"
+    notes = whole.get("NOTES.md", b"").decode()
+    steps = [step.id for step in harness.plan.steps]
+
+    assert [notes.count(f"{name} is slow with many rows (step {name}, run {RUN})") for name in steps] == (
+        [0] * 3 if at_top else [1] * 3
+    )
+    assert notes.count("Times are in UTC") == (0 if at_top else 1)
+
+
 def strike(folder: Path, format: str, *, first: int, stride: int) -> None:
     harness = build(folder / "whole", format)
     whole = end(harness)
     appends = harness.store.appends
     assert whole[harness.file.name] != b""
+    assert_noted(harness, whole)
     for nth in range(first, appends + 1, stride):
         for when in ("before", "after"):
             struck = build(folder / f"{nth}-{when}", format)

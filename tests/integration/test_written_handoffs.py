@@ -29,7 +29,7 @@ WORDS = {
 }
 FAKED = {**WORDS, "notes": "Fine.\n\n## Evidence\n\n- `make test`: exit code 0"}
 ASK = "a:handoff#1/ask"
-NOTHING = {"edge_cases": [], "annotations": [], "proposals": [], "findings": [], "fixed": []}
+NOTHING: dict[str, list[object]] = {"edge_cases": [], "annotations": [], "proposals": [], "findings": [], "fixed": []}
 
 
 class Telling(WritingAgent):

@@ -93,6 +93,7 @@ class DocumentFiles(Revisable):
         lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
         self._lock = PlanLock([file.parent], lock)
         self._name = plan_name(file)
+        self._note_file = find_notes(file, repo=repo)
         self._notes_beside = partial(read_notes, file, repo=repo)
         self._last: tuple[str, Parsed] | None = None
 
@@ -104,7 +105,9 @@ class DocumentFiles(Revisable):
     @property
     def patterns(self) -> Sequence[str]:
         """The paths that are the plan's, as patterns."""
-        return [escape_glob(self._path)]
+        notes = self._note_file
+        beside = [] if notes is None else [escape_glob(notes.relative_to(self._repo).as_posix())]
+        return [escape_glob(self._path), *beside]
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; an unchanged file gives back `known`."""
@@ -171,9 +174,6 @@ class DocumentFiles(Revisable):
     def _add_case(self, text: str, step: Step, said: str, *, by: StepId) -> str | None:
         """No room, unless the format says otherwise."""
         return None
-
-    def _find_notes(self) -> Path | None:
-        return find_notes(self._file, repo=self._repo)
 
     def _assure_revised(self, before: str, after: str, step: Step, *, adds: bool) -> None:
         then, now = self._parse(before), self._parse(after)

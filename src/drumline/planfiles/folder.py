@@ -24,6 +24,7 @@ from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
 from drumline.planfiles.fingerprints import Fingerprints
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
+from drumline.planfiles.notes import NOTES
 from drumline.planfiles.overall import assign_overall, list_ticked
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.revising import Revisable, is_revised, unlike
@@ -137,6 +138,7 @@ class FolderFiles(Revisable):
 
     def __init__(self, root: Path, layout: Layout, *, repo: Path, locks: Path | None = None) -> None:
         self._root, self._repo = root, repo
+        self._note_file = None if root == repo else root / NOTES
         self._layout = layout
         self._path = root.relative_to(repo).as_posix()
         self._prefix = "" if self._path == "." else f"{self._path}/"
@@ -150,7 +152,8 @@ class FolderFiles(Revisable):
     @property
     def patterns(self) -> Sequence[str]:
         """The paths that are the plan's, as patterns."""
-        return [escape_glob(self._prefix) + pattern for pattern in self._layout.patterns]
+        notes = [NOTES] if self._note_file is not None else []
+        return [escape_glob(self._prefix) + pattern for pattern in (*self._layout.patterns, *notes)]
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; parses only files whose digest is not in `known`."""

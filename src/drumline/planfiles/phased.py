@@ -43,7 +43,7 @@ from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, Over
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, read_body
-from drumline.planfiles.notes import NOTES, append_notes, tell_notes
+from drumline.planfiles.notes import NOTES, tell_notes
 from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import put_document
 from drumline.planfiles.preamble import read_preamble
@@ -99,7 +99,7 @@ class PhasedLayout:
     own_marks = False
     warnings: Sequence[str] = ()
     folders: Sequence[str] = ("", STEPS, HANDOFFS)
-    patterns: Sequence[str] = (PLAN, NOTES, f"{STEPS}/[0-9]*.md", f"{STEPS}/R[0-9]*.md", f"{HANDOFFS}/*.md")
+    patterns: Sequence[str] = (PLAN, f"{STEPS}/[0-9]*.md", f"{STEPS}/R[0-9]*.md", f"{HANDOFFS}/*.md")
     needs_key = "depends_on"
     id_key = "step"
 
@@ -188,27 +188,27 @@ class PhasedFiles(FolderFiles):
             message = f"{place.name!r} is not a plan: give the directory that holds {STEPS}/, or its {PLAN}"
             raise InvalidInput(message, hint=f"drumline validate {place.parent.relative_to(repo)}")
         super().__init__(root, PhasedLayout(), repo=repo, locks=locks)
+        self._note_file = root / NOTES
 
     def place(self, kind: DocumentKind, step: Step) -> str:
-        """A handoff has the name of its step's file; what a step notes is a part of the notes of the plan."""
-        if kind is DocumentKind.NOTES:
-            return f"{self._prefix}{NOTES}#{step.id}"
-        return f"{self._prefix}{HANDOFFS}/{step.path.rpartition('/')[2]}" if kind is DocumentKind.HANDOFF else ""
+        """A handoff has the name of its step's file."""
+        if kind is DocumentKind.HANDOFF:
+            return f"{self._prefix}{HANDOFFS}/{step.path.rpartition('/')[2]}"
+        return FolderFiles.place(self, kind, step)
 
     def read_document(self, kind: DocumentKind, step: Step) -> str:
         """The handoff in its place; one that cannot be read is a problem of the plan, and missing here."""
         path = self.place(kind, step)
-        found = read_bytes(self._root / path.removeprefix(self._prefix), path) if path else None
+        found = read_bytes(self._root / path.removeprefix(self._prefix), path) if kind is DocumentKind.HANDOFF else None
         text = decode(found, path) if isinstance(found, bytes) else None
         return text.removeprefix(BOM) if isinstance(text, str) else ""
 
     def put(self, path: str, text: str, *, before: str = "") -> str:
         """Put a handoff in its place, or add to the notes; see the port for the promise."""
-        if path.startswith(f"{self._prefix}{NOTES}#"):
-            with self._lock.hold():
-                return until_settled(lambda: append_notes(self._root / NOTES, text))
         folder, _, name = path.removeprefix(self._prefix).partition("/")
-        if folder != HANDOFFS or not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
+        if folder != HANDOFFS:
+            return FolderFiles.put(self, path, text, before=before)
+        if not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
             raise InvalidInput(
                 f"the plan has no place for a handoff at {path!r}", hint=f"drumline validate {self._path}"
             )

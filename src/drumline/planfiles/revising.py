@@ -1,4 +1,4 @@
-"""Revisions of what steps say, for every kind of plan's files.
+"""Revisions of what steps say, and notes beside a plan, for every kind of plan's files.
 
 The rule: a change is read back before it is written. A line changes nothing but the words of its step, and a
 replacement no id, no mark and no other step; what reads otherwise is refused.
@@ -11,8 +11,10 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
+from drumline.core.vocabulary import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.drafts import PlanLock, put_file, until_settled
+from drumline.planfiles.notes import append_notes
 from drumline.planfiles.placing import Placeless
 from drumline.planfiles.rewriting import add_note, show_diff, substitute
 from drumline.planfiles.source import decode, read_bytes
@@ -34,10 +36,11 @@ def unlike(step: Step, path: str) -> InvalidInput:
 
 
 class Revisable(Placeless, ABC):
-    """A plan whose steps' words can be changed; `repo` is where paths in diffs begin."""
+    """A plan whose steps' words can be changed; `repo` is where paths in diffs begin, `note_file` has the notes."""
 
     _lock: PlanLock
     _repo: Path
+    _note_file: Path | None = None
 
     @abstractmethod
     def _find_file(self, step: Step) -> Path:
@@ -55,9 +58,18 @@ class Revisable(Placeless, ABC):
     def _assure_revised(self, before: str, after: str, step: Step, *, adds: bool) -> None:
         """Refuse a change of more than what the step says; what only `adds` a line changes nothing else of it."""
 
-    def _find_notes(self) -> Path | None:
-        """The notes beside the plan; None if it has no place for them."""
-        return None
+    def place(self, kind: DocumentKind, step: Step) -> str:
+        """What a step notes is a part of the notes beside the plan."""
+        notes = self._note_file if kind is DocumentKind.NOTES else None
+        return f"{notes.relative_to(self._repo).as_posix()}#{step.id}" if notes is not None else ""
+
+    def put(self, path: str, text: str, *, before: str = "") -> str:
+        """Add to the notes beside the plan; see the port for the promise."""
+        notes = self._note_file
+        if notes is None or path.partition("#")[0] != notes.relative_to(self._repo).as_posix():
+            return Placeless.put(self, path, text, before=before)
+        with self._lock.hold():
+            return until_settled(lambda: append_notes(notes, text))
 
     def revise(self, step: Step, revision: Revision, *, write: bool) -> str:
         """Change what a step says; see the port for the promise."""
@@ -79,7 +91,7 @@ class Revisable(Placeless, ABC):
 
     def _note(self, step: Step, revision: Revision, *, write: bool) -> str:
         """Add the line to the notes beside the plan."""
-        file = self._find_notes()
+        file = self._note_file
         if file is None:
             raise InvalidInput(
                 f"the plan's format has no room for edge cases of {step.id!r}, and no notes are kept beside it",
