@@ -16,7 +16,7 @@ from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
-from drumline.core.vocabulary import Mode, Mutants
+from drumline.core.vocabulary import Mode, Mutants, Review
 from drumline.engine.closing import Recover
 from drumline.engine.driver import Driver
 from drumline.engine.services import FlowServices, Services, Tools, Worker
@@ -186,6 +186,7 @@ class Harness(Mortals):
     configured: tuple[str, ...] = ()
     mutants: Mutants = Mutants.SHOW
     rigor: str = ""
+    review: Review = Review.RISK
     step_timeout: float | None = None
 
     def __post_init__(self) -> None:
@@ -266,6 +267,7 @@ class Harness(Mortals):
             checks=self.configured,
             mutants=self.mutants,
             rigor=self.rigor,
+            review=self.review,
         )
         pinned = PlanPinned(format=reading.plan.format, title="Demo", steps=reading.plan.steps, digests=reading.digests)
         await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})

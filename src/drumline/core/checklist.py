@@ -62,9 +62,9 @@ def list_own(run: RunState, step: Step) -> tuple[Check, ...]:
     return tuple(c for c in arrange_checks(run, step).checks if judges(c) and c.source not in EVERYWHERE)
 
 
-def list_final(run: RunState) -> tuple[Check, ...]:
+def list_final(run: RunState, *, whole: bool = True) -> tuple[Check, ...]:
     """What judges all that a run leaves behind: the checks of the steps that are done, each once, the shared ones, and
-    those of the plan for its end.
+    those of the plan for its end, if the `whole` of it is done.
 
     Nobody works there, so that nothing is formatted.
     """
@@ -72,7 +72,7 @@ def list_final(run: RunState) -> tuple[Check, ...]:
     shared = arrange((), list_shared(run)).checks
     commands = {check.command for check in shared}
     own = {check.command: check for step in done for check in list_own(run, step) if check.command not in commands}
-    final = (check for check in run.plan.final if check.command not in commands | own.keys())
+    final = (check for check in run.plan.final if whole and check.command not in commands | own.keys())
     return tuple(sorted((check for check in (*own.values(), *shared, *final) if judges(check)), key=_find_place))
 
 

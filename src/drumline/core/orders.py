@@ -10,7 +10,7 @@ from drumline.core.ids import FINAL, PREFLIGHT, Commit
 from drumline.core.kinds import judges
 from drumline.core.plan import RUN_WALKS, Check, Step
 from drumline.core.routing import Candidate, list_workers
-from drumline.core.runwalks import list_proved
+from drumline.core.runwalks import find_unpassed, list_proved
 from drumline.core.state import RunState
 from drumline.core.trust import find_spec
 from drumline.core.vocabulary import FULL, Mutants
@@ -66,8 +66,8 @@ def orders_for(run: RunState, step: Step) -> Orders:
     if step.id == PREFLIGHT:
         checks = step.checks or tuple(check for check in checks if judges(check))
     if step.id == FINAL:
-        proved = list_proved(run)
-        checks = tuple(check for check in list_final(run) + held_out if check.command not in proved)
+        proved, final = list_proved(run), list_final(run, whole=find_unpassed(run) is None)
+        checks = tuple(check for check in final + held_out if check.command not in proved)
     unbuilt = list_unbuilt(step, checks)
     return Orders(
         step=replace(step, not_run=(*step.not_run, *unbuilt)) if unbuilt else step,

@@ -10,9 +10,12 @@ from itertools import chain
 
 from drumline.core.checklist import arrange_checks
 from drumline.core.events import StepFinished
+from drumline.core.finalreview import list_flagged
 from drumline.core.heldout import name_held_out
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
+from drumline.core.needs import settled, unmet
 from drumline.core.plan import RUN_WALKS, Step
+from drumline.core.reviewing import reviews_failures
 from drumline.core.state import RunState
 from drumline.core.vocabulary import PASSING, StepEnd
 
@@ -29,7 +32,26 @@ def list_open(run: RunState) -> list[StepId]:
 
 def find_unready(run: RunState) -> StepId | None:
     """The first step that keeps the last walk of the run from being walked; None if there is none."""
+    return None if _is_left_with_blocked(run) else find_unpassed(run)
+
+
+def find_unpassed(run: RunState) -> StepId | None:
+    """The first step that is not done; None if all are."""
     return next((step.id for step in run.selected() if not _is_passed(run, step.id)), None)
+
+
+def _is_left_with_blocked(run: RunState) -> bool:
+    """Whether flagged chunks of waves that landed are reviewed together although others stay blocked.
+
+    That is so once nothing can be done any more: every chunk is over, or waits for one that is blocked.
+    """
+    if not reviews_failures(run) or not list_flagged(run):
+        return False
+    return all(_is_settled(run, step) for step in run.selected()) and find_unpassed(run) is not None
+
+
+def _is_settled(run: RunState, step: Step) -> bool:
+    return settled(run, step.id) or (step.id not in run.working and bool(unmet(run, step)))
 
 
 def is_cleared(run: RunState) -> bool:
@@ -40,7 +62,8 @@ def is_cleared(run: RunState) -> bool:
 def _is_out_of_turn(run: RunState, name: StepId) -> bool:
     if name == FINAL:
         every = len(run.plan.steps) if run.begun.selection is None and not run.elsewhere else 0
-        return len(run.finished) + len(run.declared) < every or find_unready(run) is not None
+        early = len(run.finished) + len(run.declared) < every and not _is_left_with_blocked(run)
+        return early or find_unready(run) is not None
     if run.has_begun(name):
         return False
     worked = (step for step, finished in run.finished.items() if finished.state is not StepEnd.SKIPPED)
