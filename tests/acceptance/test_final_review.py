@@ -108,3 +108,28 @@ def test_blockers_of_the_whole_are_asked_about_and_one_is_accepted_by_name(tmp_p
     assert ended.code == 0, ended.text
     assert "2 blockers accepted: Loses data, Leaks" in ended.text
     assert [one["settled"] for one in report["unresolvedBlockers"]] == ["accepted", "accepted"]
+
+
+@pytest.mark.long
+def test_a_person_puts_a_blocker_of_the_whole_right_by_hand_on_the_run_branch(tmp_path: Path) -> None:
+    fixed = look(fixed=("@final-F1",), step="@final", attempt=4)
+    user = open_user(tmp_path, "dag", fixed, look(BLOCKER, step="@final"))
+    parked = user.run("--autonomy", "critical")
+    gate, question = gates_of(user.status())[0], str(user.status()["gates"])
+    branch = user.branch()
+    place = tmp_path / "hand"
+    user.git("worktree", "add", "-q", str(place), branch)
+    (place / "a.py").write_text("x = 'by hand'\n")
+    user.git("-c", "user.name=Kim", "-c", "user.email=k@example.org", "commit", "-qam", "Keep the data", cwd=place)
+    user.git("worktree", "remove", str(place))
+
+    user.drumline("answer", gate, "by_hand", "--resume")
+    for name in gates_of(user.status()):
+        user.drumline("answer", name, "accept", "--resume")
+
+    report: Any = user.drumline("report", "--json").json
+    assert parked.code == 2, parked.text
+    assert f"commit a fix of your own to {branch}" in question
+    assert "by hand" in user.landed("a.py")
+    assert report["unresolvedBlockers"] == []
+    assert report["state"] == "done"
