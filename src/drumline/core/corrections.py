@@ -33,8 +33,12 @@ def name_correction(run: RunState, helps: StepId, letter: str = "h") -> StepId:
 
 def count_corrections(run: RunState, helps: StepId) -> int:
     """How many corrective steps were planned for a step that failed so far."""
-    same = (planned for planned in run.corrections.values() if planned.helps == helps)
-    return sum(1 for planned in same if planned.cause not in _AFTER_LANDING)
+    return sum(run.corrections[name].helps == helps for name in list_heals(run))
+
+
+def list_heals(run: RunState) -> list[StepId]:
+    """The corrective steps for steps that failed, and not for what people or reviews found after a landing."""
+    return [name for name, planned in run.corrections.items() if planned.cause not in _AFTER_LANDING]
 
 
 def send_back(run: RunState, asked: GateOpened, answered: GateAnswered) -> list[CorrectionPlanned]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from drumline.core import events as ev
+from drumline.core.corrections import list_heals
 from drumline.core.ids import StepId
 from drumline.core.plan import RUN_WALKS
 from drumline.core.state import RunState
@@ -58,7 +59,7 @@ class Learning:
     def _describe(self, run: RunState) -> RunRow:
         done = [f for step, f in run.finished.items() if step not in RUN_WALKS and f.state is StepEnd.DONE]
         fixes = [fix.success for finished in run.finished.values() for fix in finished.learned]
-        healed = {finished.landed_by for finished in done if finished.landed_by}
+        healed = {finished.landed_by for finished in done if finished.landed_by in list_heals(run)}
         selected = run.selected()
         return RunRow(
             run=run.id,
@@ -68,7 +69,7 @@ class Learning:
             total_steps=len(selected),
             steps_completed=len(done),
             fixes=(sum(fixes), len(fixes) - sum(fixes)),
-            heals=(len(healed), len(run.corrections.keys() - healed)),
+            heals=(len(healed), len({*list_heals(run)} - healed)),
             step_titles=tuple(step.title for step in selected),
         )
 
