@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.integration.harness import Harness, small_plan, step
+from tests.integration.harness import RUN, Harness, small_plan, step
 from tests.integration.test_review_crashes import Reviewed
 
+from drumline.core.events import WorkReviewed
 from drumline.core.ids import StepId
 from drumline.core.vocabulary import StepEnd
 from drumline.ports.agents import Assignment, Outcome
@@ -52,3 +53,22 @@ def test_a_reviewer_that_is_silent_the_second_time_is_named_and_lets_nothing_pas
     assert "Loses data" in gate.question
     harness.send(Message(kind="answer", subject=gate.gate, value="again"))
     assert harness.drive().finished[A].commit is not None
+
+
+def test_work_on_files_of_other_steps_is_a_reason_for_a_review(tmp_path: Path) -> None:
+    class Straying(Reviewed):
+        async def work(self, assignment: Assignment) -> Outcome:
+            if assignment.node == "look":
+                return Outcome(message='{"findings": [], "fixed": []}')
+            (assignment.workspace / "b.py").write_text(f"{assignment.step}\n")
+            return await Reviewed.work(self, assignment)
+
+    other = replace(step("b", "a"), files=("b.py",), binding=False)
+    plan = small_plan(replace(step("a"), files=("a.txt",)), other)
+    harness = Harness(folder=tmp_path, plan=plan, agent=Straying(), mode="sequential", rigor="standard")
+
+    harness.drive()
+
+    events = [one.event for one in harness.store.tail(RUN)]
+    reasons = [event.reasons for event in events if isinstance(event, WorkReviewed)]
+    assert reasons == [("it changes files of other steps (b.py)",)]

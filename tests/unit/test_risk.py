@@ -59,6 +59,10 @@ def test_documentation_is_reviewed_only_if_its_plan_flags_it() -> None:
 
 
 def test_a_changed_judge_and_surviving_mutants_are_reasons() -> None:
-    reasons = list_reasons(Change(files=("src/a.py",), judges=("tests/test_a.py",), survivors=2))
+    found = Change(files=("src/a.py",), judges=("tests/test_a.py",), survivors=2, foreign=("src/b.py",))
 
-    assert reasons == ("it changes what judges it (tests/test_a.py)", "its tests do not notice 2 mutants")
+    assert list_reasons(found) == (
+        "it changes what judges it (tests/test_a.py)",
+        "its tests do not notice 2 mutants",
+        "it changes files of other steps (src/b.py)",
+    )

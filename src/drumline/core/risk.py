@@ -42,13 +42,16 @@ _WORD = compile_late(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 
 
 class Change(Record):
-    """What is known of the work on one step. `lines` are those that it adds, `flag` is what its plan says of review."""
+    """What is known of the work on one step. `lines` are those that it adds, `flag` is what its plan says of review,
+    `foreign` are the files of other steps that it changes.
+    """
 
     files: tuple[str, ...]
     lines: tuple[str, ...] = ()
     flag: str = ""
     judges: tuple[str, ...] = ()
     survivors: int = 0
+    foreign: tuple[str, ...] = ()
 
 
 def list_reasons(change: Change) -> tuple[str, ...]:
@@ -60,7 +63,8 @@ def list_reasons(change: Change) -> tuple[str, ...]:
     size = (f"it changes {count_noun(len(files), 'file')}",) if len(files) >= MANY_FILES else ()
     judges = (f"it changes what judges it ({', '.join(change.judges[:3])})",) if change.judges else ()
     missed = (f"its tests do not notice {count_noun(change.survivors, 'mutant')}",) if change.survivors else ()
-    return (*flagged, *size, *_list_boundaries(files, change.lines), *judges, *missed)
+    foreign = (f"it changes files of other steps ({', '.join(change.foreign[:3])})",) if change.foreign else ()
+    return (*flagged, *size, *_list_boundaries(files, change.lines), *judges, *missed, *foreign)
 
 
 def is_prose(path: str) -> bool:

@@ -64,6 +64,7 @@ async def find_reasons(work: StepWork, state: StepState) -> tuple[str, ...]:
         flag=step.review,
         judges=tuple(list_edited(state.touched)),
         survivors=len(state.mutants.survivors) if state.mutants else 0,
+        foreign=tuple(one.path for one in (*state.strayed.foreign, *state.strayed.noted) if one.owner),
     )
     return choose_reasons(run, list_reasons(change))
 
