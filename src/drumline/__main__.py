@@ -13,7 +13,10 @@ def start() -> int:
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else the caller wants it ignored
     if heard:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from drumline.cli.main import main
+    from drumline.garbage import uncollected
+
+    with uncollected(freeze=True):  # what a module defines stays as long as the process
+        from drumline.cli.main import main
 
     try:
         if heard:

@@ -6,11 +6,17 @@ The rule: the repository's file is tracked and may be a stranger's; a person's o
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drumline.errors import InvalidInput
+from drumline.late import import_late
+
+if TYPE_CHECKING:
+    import tomllib
+else:
+    tomllib = import_late("tomllib")
 
 CONFIG = Path(".drumline", "config.toml")
 FLOWS = Path(".drumline", "flows")

@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
+from drumline.late import import_late
 from drumline.patterns import compile_late
 from drumline.record import Record, field
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = import_late("difflib")
 
 PLACE = ".drumline/config.toml"
 HINT = f"correct {PLACE} and try again"
@@ -343,7 +349,7 @@ class _Reading(Record):
         value = table.get(key)
         if value is None or value in legal:
             return str(value or "")
-        close = get_close_matches(str(value), legal, n=1)
+        close = difflib.get_close_matches(str(value), legal, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         self._refuse(f"{place}.{key}", value, ", ".join(legal) + meant)
         return ""
@@ -351,7 +357,7 @@ class _Reading(Record):
     def _check_keys(self, place: str, table: Mapping[str, object], legal: Collection[str]) -> None:
         for key in table:
             if key not in legal:
-                close = get_close_matches(key, legal, n=1)
+                close = difflib.get_close_matches(key, legal, n=1)
                 advice = f"did you mean {close[0]!r}?" if close else f"legal: {', '.join(legal)}"
                 self._tell(f"{place}.{key}", f"there is no such key ({advice})")
 

@@ -8,7 +8,7 @@ from a repository (`PROTECTIVE`) is an exception: the repository's file may ask 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from drumline.configfiles import CONFIG
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, NAMED, VARIABLES, arrange, list_commands, name_kinds
@@ -16,9 +16,15 @@ from drumline.core.plan import Check
 from drumline.core.proof import Require
 from drumline.core.vocabulary import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Place, Review
 from drumline.errors import InvalidInput
+from drumline.late import import_late
 from drumline.protection import AUTO, choose_stronger, find_weaker
 from drumline.record import Record
 from drumline.settingrows import PREFIX, TABLE, TOOL, Setting
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = import_late("difflib")
 
 __all__ = [
     "FULL",
@@ -195,7 +201,7 @@ def _without_tables(config: Mapping[str, object]) -> dict[str, object]:
 
 
 def _suggest(key: str) -> str:
-    close = get_close_matches(key, (*_BY_KEY, *TABLES), n=1)
+    close = difflib.get_close_matches(key, (*_BY_KEY, *TABLES), n=1)
     return f"did you mean {close[0]!r}?" if close else "legal: " + ", ".join(_BY_KEY)
 
 
@@ -210,6 +216,6 @@ def _from_environ(environ: Mapping[str, str], problems: list[str]) -> dict[str, 
         key = name.removeprefix(PREFIX).lower()
         if key in _BY_KEY:
             found[key] = environ[name]
-        elif close := get_close_matches(key, _BY_KEY, n=1, cutoff=0.8):
+        elif close := difflib.get_close_matches(key, _BY_KEY, n=1, cutoff=0.8):
             problems.append(f"{name}: there is no such setting (did you mean {_BY_KEY[close[0]].env}?)")
     return found

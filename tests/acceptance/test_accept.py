@@ -30,7 +30,7 @@ def test_every_view_names_the_level_the_reasons_and_the_answer(user: User) -> No
     assert (why["state"], why["proof"], why["gate"]) == ("done", unproved, "accept")
     assert why["hint"] == "drumline answer accept yes --resume"
     assert "? step-1" in board
-    assert "unproved: no_checks" in board
+    assert "unproved: no checks" in board
     assert "2 of 2 steps landed, 1 proved, 1 unproved" in ran.out
     assert "drumline answer accept yes --resume" in ran.out
 

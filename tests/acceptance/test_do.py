@@ -488,7 +488,7 @@ def test_what_cannot_be_merged_is_left_to_a_person(
 
     assert ran.code == 2, ran.text
     assert reason in ran.err
-    assert f"git merge {user.branch()}" in ran.err
+    assert f"drumline merge {user.status()['run']}" in ran.err
     assert user.status()["state"] == "done"
     assert user.git("rev-parse", "main") != user.git("rev-parse", user.branch())
 

@@ -50,7 +50,7 @@ def test_proposed_checks_are_kept_on_a_yes_and_nothing_is_written_on_a_no(termin
 
     assert "would be proved: 0 of 1" in refused
     assert "proposed for every step without a check: make test (from Makefile)" in refused
-    assert "write-a-file: unproved (no_checks)" in doubtful
+    assert "write-a-file: unproved (no checks)" in doubtful
     assert "1 of 1 step landed, 0 proved" in without
     assert not (user.repo / "TODO.md.drumline.json").exists()
     assert unproved["proved"] is False

@@ -34,7 +34,7 @@ def test_without_a_command_it_says_where_things_stand_and_what_comes_next(user: 
     end = "all commands: drumline --help"
     assert before.out.splitlines() == [*plan, end]
     assert "done, 1 of 1 steps done" in landed.out.splitlines()[0]
-    assert landed.out.splitlines()[1:] == [f"  next: git merge {user.branch()}", *plan, end]
+    assert landed.out.splitlines()[1:] == [f"  next: drumline merge {user.status()['run']}", *plan, end]
     assert merged.out.splitlines()[1:] == [*plan, end]
 
 
@@ -47,7 +47,7 @@ def test_without_a_command_it_tells_programs_the_same(user: User) -> None:
     run = landed["run"]
     assert isinstance(run, dict)
     assert (before["run"], before["next"]) == (None, [f"drumline run {PLAN}/root.md"])
-    assert (run["state"], landed["next"]) == ("done", [f"git merge {user.branch()}"])
+    assert (run["state"], landed["next"]) == ("done", [f"drumline merge {run['run']}"])
     assert (misplaced.code, "--json goes after the command" in misplaced.err) == (3, True)
 
 

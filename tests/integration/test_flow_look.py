@@ -61,7 +61,7 @@ def watch(harness: FlowHarness) -> Watcher:
         return harness.flows[path]
 
     return Watcher(
-        store=harness.store, roster=harness.roster, planfiles=None, run=RUN, stale_after=3600.0, recall=recall
+        store=harness.store, roster=harness.roster, readings=None, run=RUN, stale_after=3600.0, recall=recall
     )
 
 

@@ -53,7 +53,11 @@ def test_a_folder_with_a_line_end_in_its_name_is_found(tmp_path: Path) -> None:
     assert find_repository(odd).top == odd.resolve()
 
 
-def test_one_question_to_git_is_enough(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("folder", "questions"), [("my repo", ""), ("my repo/sub", ""), ("linked", "asked\n")])
+def test_git_is_asked_at_most_once_and_not_about_a_plain_checkout(
+    top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, questions: str
+) -> None:
+    git(top, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
     program = shutil.which("git")
     shim = tmp_path / "bin" / "git"
     shim.parent.mkdir()
@@ -61,9 +65,34 @@ def test_one_question_to_git_is_enough(top: Path, tmp_path: Path, monkeypatch: p
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
 
-    find_repository(top)
+    (tmp_path / "asked").touch()
+    found = find_repository(tmp_path / folder)
 
-    assert (tmp_path / "asked").read_text() == "asked\n"
+    assert (tmp_path / "asked").read_text() == questions
+    assert found.common_dir == top / ".git"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("core.worktree", "../sub"), ("extensions.worktreeConfig", "true"), ("include.path", "more")]
+)
+def test_a_configuration_that_may_move_the_checkout_is_left_to_git(top: Path, key: str, value: str) -> None:
+    git(top, "config", key, value)
+    said = git(top, "rev-parse", "--show-toplevel") if key != "core.worktree" else ""
+
+    if said:
+        assert find_repository(top).top == Path(said)
+    else:
+        with pytest.raises(InvalidInput, match="not in a checkout"):
+            find_repository(top)
+
+
+def test_a_folder_that_only_looks_like_a_repository_is_left_to_git(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "objects").mkdir(parents=True)
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / ".git" / "config").write_text("[core]\n\tbare = false\n")
+
+    with pytest.raises(InvalidInput, match="not in a git repository"):
+        find_repository(tmp_path)
 
 
 def test_a_linked_worktree_shares_name_and_state_with_its_repository(top: Path, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_one_question_names_every_step_with_its_level_and_reasons() -> None:
         ("a", Level.UNPROVED, (Reason.NO_CHECKS,)),
         ("c", Level.UNPROVED, (Reason.NOT_RUN,)),
     ]
-    assert "a: unproved (no_checks)" in ask.opens.question
+    assert "a: unproved (no checks)" in ask.opens.question
     assert ask.opens.person_only
 
 

@@ -51,7 +51,13 @@ def test_a_run_is_found_by_its_id_or_either_end_of_it(name: str, found: int) -> 
     assert find_run(store, name) == THREE[found][0]
 
 
-@pytest.mark.parametrize(("name", "message"), [("251101", "2 runs called '251101'"), ("nope", "no run called 'nope'")])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("251101", "2 runs have an id that begins or ends with '251101'"),
+        ("nope", "no run has an id that begins or ends with 'nope'"),
+    ],
+)
 def test_a_name_that_fits_none_or_several_is_refused(name: str, message: str) -> None:
     store = store_of(*THREE)
 

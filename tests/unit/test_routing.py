@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -243,7 +242,7 @@ def test_after_a_no_who_tries_a_step_again_is_asked_again_at_another_gate() -> N
     again = (*refused, ev.StepReopened(step=STEP.id))
     runs = [run_of(begin(budget=1.0), *events) for events in (refused, again, (*again, asks[1], yes))]
 
-    blocked, parked, goes_on = (follow(state_of(), dataclasses.replace(run, rounds={})) for run in runs)
+    blocked, parked, goes_on = (follow(state_of(), replace(run, rounds={})) for run in runs)
 
     assert isinstance(blocked, Finish)
     assert parked == Park(gate=GateId("budget-2"), opens=asks[1])

@@ -186,7 +186,7 @@ def test_results_tell_proved_from_unproved_and_declared() -> None:
     lines = draw(Scene(steps=[step_of("a"), step_of("b"), step_of("c")], events=events))
 
     assert lines[3].endswith(" 1/1 012345678")
-    assert lines[4].endswith(" unproved: not_run 1/1 012345678")
+    assert lines[4].endswith(" unproved: not run 1/1 012345678")
     assert lines[5].endswith(" declared")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from tests.unit.builders import DRIVER, STARTED, Scene, finish, join, record, step_of
 from tests.unit.flows import end, flow, script
@@ -90,7 +88,7 @@ def test_why_explains_the_step_and_its_places() -> None:
 
 def test_a_name_means_a_step_or_a_place_in_its_walk() -> None:
     run = look().run
-    alone = dataclasses.replace(run, plan=run.plan.with_steps([STEPS[1]]))
+    alone = replace(run, plan=run.plan.with_steps([STEPS[1]]))
 
     assert split_place(run, "b") == ("b", "")
     assert split_place(run, "b/each#1[2]/one") == ("b", "each#1[2]/one")

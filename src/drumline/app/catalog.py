@@ -73,9 +73,12 @@ def find_run(store: Journal, name: str = "") -> RunId:
     exact = [run for run in runs if run == name]
     found = exact or [run for run in runs if run.startswith(name) or run.endswith(name)]
     if len(found) != 1:
-        what = "no run" if not found else f"{len(found)} runs"
-        meant = "" if found else did_you_mean(name, runs)
-        raise InvalidInput(f"{what} called {name!r} ({_some(found or runs)}){meant}", hint="drumline runs")
+        if found:
+            told = f"{len(found)} runs have an id that begins or ends with {name!r}: {_some(found)}"
+        else:
+            meant = did_you_mean(name, runs)
+            told = f"no run has an id that begins or ends with {name!r} (there: {_some(runs)}){meant}"
+        raise InvalidInput(told, hint="drumline runs")
     return found[0]
 
 

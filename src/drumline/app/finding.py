@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Reading, Status
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.planfiles.dag import ROOT, DagLayout
@@ -55,8 +56,10 @@ def find_plan(text: str, *, here: Path, top: Path) -> Path:
     names = [place.relative_to(top).as_posix() for place in found]
     if found:
         raise InvalidInput(f"{text!r} could be any of {', '.join(names)}", hint=f"drumline validate {names[0]}")
+    known = {place.parent if place.name == ROOT else place for place in _usual(top, NAMED)}
+    meant = did_you_mean(path.name, {place.stem: None for place in known})
     raise InvalidInput(
-        f"there is no plan at {text!r}, and none of that name in plans, thoughts/*/plans or {SPECS.as_posix()}",
+        f"there is no plan at {text!r}, and none of that name in plans, thoughts/*/plans or {SPECS.as_posix()}{meant}",
         hint="drumline validate PATH/TO/PLAN",
     )
 

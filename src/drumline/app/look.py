@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from drumline.app.readings import Readings
 from drumline.core.codec import FLOW_KINDS
 from drumline.core.edits import compare
 from drumline.core.events import ATTEMPTS, GateOpened
@@ -22,7 +23,6 @@ from drumline.core.stepstate import StepState
 from drumline.engine.loading import load_run
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Store
-from drumline.ports.planfiles import PlanFiles
 from drumline.ports.roster import Roster
 from drumline.record import replace
 from drumline.views.snapshot import Snapshot, Walk
@@ -44,7 +44,7 @@ class Watcher:
 
     store: Store
     roster: Roster
-    planfiles: PlanFiles | None
+    readings: Readings | None
     run: RunId
     stale_after: float
     recall: Callable[[str, str], Flow]
@@ -166,9 +166,9 @@ class Watcher:
 
     def _marks(self) -> tuple[Mapping[StepId, Marks], tuple[Problem, ...]]:
         known = self.state.reading()
-        if self.planfiles is None or self.state.ended is not None:
+        if self.readings is None or self.state.ended is not None:
             return known.marks, ()
-        reading = self.planfiles.read(known)
+        reading = self.readings.read(known)
         return reading.marks, compare(self.state, reading).problems
 
     def _owners(self) -> dict[StepId, DriverId]:

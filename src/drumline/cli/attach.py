@@ -50,7 +50,8 @@ def command(run: str, as_json: bool) -> int:
     if as_json:
         print_json(status_json(snapshot))
         return EXIT_CODES[run_state(snapshot)]
-    print_lines([*summary_lines(summary(snapshot)), *output_lines(snapshot)])
+    changed = project.repository.uncommitted()
+    print_lines([*summary_lines(summary(snapshot, changed=changed)), *output_lines(snapshot)])
     return EXIT_CODES[run_state(snapshot)]
 
 

@@ -120,7 +120,8 @@ def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
     project.check_speaker()
     job = _prepare(project, text, typed | {"checks": checks})
     if typed["dry_run"]:
-        show_preview(TaskFiles(job.plan).read(), None, job.settings, as_json=job.as_json)
+        places = {found.command: found.place for found in job.found.found}
+        show_preview(TaskFiles(job.plan).read(), None, job.settings, as_json=job.as_json, places=places)
         return 0
     return _do(job)
 

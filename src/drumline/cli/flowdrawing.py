@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 
 import click
 
+from drumline.cli.columns import find_columns
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, show_problems
 from drumline.core.flow.model import Flow
@@ -45,7 +45,7 @@ def command(flow: Path, shape: str | None, as_json: bool) -> None:
 
 def _draw(flow: Flow, shape: str) -> str:
     if shape == "table":
-        return flow_table(flow, columns=shutil.get_terminal_size((100, 24)).columns)
+        return flow_table(flow, columns=find_columns(100))
     return flow_dot(flow) if shape == "dot" else flow_mermaid(flow)
 
 

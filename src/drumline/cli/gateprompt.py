@@ -99,7 +99,9 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
         except UnicodeDecodeError:
             say("that is not text in the encoding of this terminal")
         except InvalidInput as error:
-            say(flatten(str(error)))
+            whole = f"or for all of them {', '.join(opened.options)}"
+            one = f"{text!r} is not an answer: y or n for this item, {whole}"
+            say(flatten(one if ticks.left and text not in opened.options else str(error)))
         else:
             return Reply(kind="typed", text=text)
 

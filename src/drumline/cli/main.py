@@ -16,6 +16,7 @@ import click
 
 from drumline import __version__
 from drumline.cli.retyping import keep_typed
+from drumline.garbage import uncollected
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -79,7 +80,8 @@ class Commands(click.Group):
         """The command of that name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"drumline.cli.{cmd_name}").command
+        with uncollected():
+            command: click.Command = import_module(f"drumline.cli.{cmd_name}").command
         return command
 
     def resolve_command(

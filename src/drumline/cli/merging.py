@@ -15,6 +15,7 @@ from drumline.core.proof import Level, Proof
 from drumline.core.state import RunState
 from drumline.core.task import STEP
 from drumline.errors import InvalidInput, NeedsPerson
+from drumline.views.gates import merge_command
 from drumline.wiring import Project
 from drumline.workspace.merging import fast_forward, read_stat, repair_merge
 
@@ -55,7 +56,7 @@ def is_merge_due(project: Project, run: RunState) -> bool:
 def merge(project: Project, run: RunState, *, as_json: bool) -> None:
     """Carry out what was asked for; NeedsPerson with the reason and the command to type if that cannot be."""
     branch, finished = run.begun.merge, run.finished[STEP]
-    by_hand = f"git merge {run.begun.branch}"
+    by_hand = merge_command(run)
     if not (_is_enough(finished.proof) or is_accepted(run, STEP)) or finished.commit is None:
         raise NeedsPerson("not merged: nothing proves the result", hint=f"git show {run.begun.branch}, then: {by_hand}")
     _check_checkout(project, branch, by_hand)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import shlex
@@ -14,13 +13,15 @@ from typing import TextIO, cast
 
 import click
 
+from drumline.cli.columns import find_columns
 from drumline.core.plan import Problem, Severity
 from drumline.engine.refusals import MACHINE, explain_refusal, find_refusal
 from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan, SystemRefused
 
-log = logging.getLogger(__name__)
 SCHEMA_VERSION = 1
 MOST_PROBLEMS = 50
+LEAST_WIDTH = 40
+"""Letters of a line that is never broken."""
 MOST_PLACES = 3
 """How many places are named of warnings that say the same."""
 EACH_ALONE = frozenset({"drift"})
@@ -30,7 +31,18 @@ _NAMES = re.compile(r"(?:(?:'[^']*'|\([^()]*\)|\b[\w./-]*[0-9][\w./-]*)(?:, | an
 
 def say(text: str = "") -> None:
     """A line for people."""
-    click.echo(text, err=True)
+    click.echo(_wrap(text), err=True)
+
+
+def _wrap(text: str) -> str:
+    """On a terminal a long line is broken between words; one with a command stays whole, so that it can be copied."""
+    if len(text) < LEAST_WIDTH or "drumline " in text or "\x1b" in text or not sys.stderr.isatty():
+        return text
+    from textwrap import wrap
+
+    columns = max(LEAST_WIDTH, find_columns(80, sys.stderr))
+    indent = " " * (len(text) - len(text.lstrip()))
+    return "\n".join(wrap(text, columns, subsequent_indent=f"{indent}  ", break_on_hyphens=False)) or text
 
 
 @contextmanager
@@ -100,7 +112,9 @@ def show_error(error: Exception, *, typed: Sequence[str]) -> int:
     found = _deliberate(error) or _refused(error, typed)
     if found is None:
         raise error
-    log.debug("refused", exc_info=error)
+    import logging  # who is refused nothing does without it
+
+    logging.getLogger(__name__).debug("refused", exc_info=error)
     as_json = "--json" in typed
     problems = found.problems if isinstance(found, InvalidPlan | InvalidFlow) else ()
     if as_json:

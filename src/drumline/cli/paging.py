@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
+
+from drumline.late import import_late
+
+if TYPE_CHECKING:
+    import subprocess
+else:
+    subprocess = import_late("subprocess")
 
 OFF = "drumline.no_pager"
 USUAL = "less"

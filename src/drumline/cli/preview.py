@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import click
 
@@ -22,8 +23,9 @@ def show_preview(
     *,
     as_json: bool,
     proposals: Sequence[Proposal] = (),
+    places: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Show waves, steps and every command that would be executed."""
+    """Show waves, steps and every command that would be executed; `places` are the files of those that were found."""
     here = {step.id for step in reading.plan.steps if not step.elsewhere}
     chosen = here if selection is None else here & set(selection)
     over = {Status.DONE: "done already", Status.SKIPPED: "skipped"}
@@ -42,15 +44,24 @@ def show_preview(
     for check in reading.plan.preflight:
         click.echo(f"before the first step: {check.command}")
     if settings.setup:
-        click.echo(f"in every new workspace: {settings.setup}")
+        click.echo(f"in every new workspace: {_name_place(settings.setup, places)}")
     for number, wave in enumerate(shape.waves, start=1):
         click.echo(f"wave {number}")
         for step_id in wave:
-            _show_step(reading, step_id, chosen=chosen, done=done)
+            _show_step(reading, step_id, chosen=chosen, done=done, places=places)
     for command in settings.configured:
         click.echo(f"after every step: {command}")
     for check in reading.plan.final:
         click.echo(f"after the last step: {check.command}")
+
+
+def tell_nothing_left(reading: Reading, *, as_json: bool) -> int:
+    """Say that a plan has nothing left to do, which is no failure; return the exit code."""
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "ok": True, "plan": reading.plan.path, "steps": []})
+    else:
+        click.echo(f"nothing is left to do in {reading.plan.path}: its steps are done or skipped")
+    return 0
 
 
 def proved_json(outlook: Outlook) -> dict[str, object]:
@@ -68,7 +79,19 @@ def proposed_json(proposals: Sequence[Proposal]) -> list[dict[str, object]]:
     return [{"command": one.command, "step": one.step, "from": one.why} for one in proposals]
 
 
-def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: Mapping[StepId, str]) -> None:
+def _name_place(command: str, places: Mapping[str, str]) -> str:
+    """The command, with the file that says so if it was found in one."""
+    return f"{command}  ({places[command]})" if command in places else command
+
+
+def _show_step(
+    reading: Reading,
+    step_id: StepId,
+    *,
+    chosen: set[StepId],
+    done: Mapping[StepId, str],
+    places: Mapping[str, str],
+) -> None:
     step = reading.plan.by_id[step_id]
     left = f"for the repository {step.elsewhere}" if step.elsewhere else "not part of this run"
     what = done.get(step_id, "" if step_id in chosen else left)
@@ -78,7 +101,7 @@ def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: 
         if step.agent:
             click.echo(f"      agent: {step.agent}")
         for check in step.checks:
-            click.echo(f"      check: {check.command}")
+            click.echo(f"      check: {_name_place(check.command, places)}")
         for item in step.manual:
             click.echo(f"      by hand: {item}")
 

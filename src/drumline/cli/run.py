@@ -47,7 +47,7 @@ from drumline.cli.options import (
     some_plan_argument,
 )
 from drumline.cli.output import is_terminal, say
-from drumline.cli.preview import show_preview
+from drumline.cli.preview import show_preview, tell_nothing_left
 from drumline.cli.recordings import check_record, record_option
 from drumline.cli.retyping import choose_plan, name_plan
 from drumline.cli.session import Session
@@ -59,6 +59,7 @@ from drumline.core.plan import Reading, Status, list_around
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
 from drumline.store.sqlite import SqliteStore
 from drumline.views.duration import duration
+from drumline.views.gates import merge_command
 from drumline.wiring import Project, open_project
 
 MODES = ("parallel", "sequential", "ask")
@@ -160,7 +161,10 @@ def _run(request: Request) -> int:
     try:
         with hold_start(project.state_dir / "locks", plan, wait_told=_say_waiting) as started:
             earlier = list_runs(store, plan=plan)
-            run, resuming = _settle_on(request, store, earlier)
+            settled = _settle_on(request, store, earlier)
+            if settled is None:
+                return tell_nothing_left(request.reading, as_json=request.as_json)
+            run, resuming = settled
             fresh = run not in {brief.run for brief in earlier}
             if request.detached:
                 return detach(project, run, as_json=request.as_json)
@@ -182,8 +186,11 @@ def _say_waiting() -> None:
     say("another process is starting a run of this plan; waiting for it")
 
 
-def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[RunId, bool]:
-    """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for."""
+def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[RunId, bool] | None:
+    """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for.
+
+    None if nothing is left to do and no agent is set that could do it.
+    """
     selection = _selection(request, store, earlier)
     if request.project.settings.agent:
         request.project.check_agents(request.project.present().agent, request.reading.plan.steps)
@@ -205,6 +212,8 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
     elif not request.new:
         _refuse_unmerged(request, earlier)
     _tell_missing(request, earlier)
+    if not request.project.settings.agent and not list_todo(request.reading, selection):
+        return None
     return _begin(request, store, earlier, selection), False
 
 
@@ -254,8 +263,7 @@ def _refuse_unmerged(request: Request, earlier: list[RunBrief]) -> None:
     if found is not None:
         raise NeedsPerson(
             f"run {found.run} landed steps on {found.state.begun.branch}, which this checkout does not contain",
-            hint=f"git merge {found.state.begun.branch}, or go on without it: "
-            f"drumline run {request.reading.plan.path} --new",
+            hint=f"{merge_command(found.state)}, or go on without it: drumline run {request.reading.plan.path} --new",
         )
 
 
@@ -268,7 +276,9 @@ def _tell_missing(request: Request, earlier: list[RunBrief]) -> None:
     if found is not None and missing:
         branch = found.state.begun.branch
         say(f"the plan calls {', '.join(missing)} done; that work is on {branch}, which this checkout does not contain")
-        say(f"  this run does not repeat it; next: git merge {branch}, or set the status to ready in the plan")
+        say(
+            f"  this run does not repeat it; next: {merge_command(found.state)}, or set the status to ready in the plan"
+        )
 
 
 def _find_unmerged(request: Request, earlier: list[RunBrief]) -> RunBrief | None:

@@ -187,7 +187,7 @@ class Session:
 
     def _conclude(self) -> None:
         """Say what the run leaves its user with; of a flow, stdout has what its end put out and nothing else."""
-        snapshot = self.look()
+        snapshot, changed = self.look(), self.project.repository.uncommitted()
         if snapshot.flow_walk is not None and (text := warn_of_end(snapshot.flow_walk)):
             self._warn(text)
         chosen = snapshot.run.begun.selection
@@ -195,14 +195,14 @@ class Session:
         if self.as_json:
             if single is not None:
                 print_json({"schema_version": 1, "event": "report", **report_json(step_report(snapshot, single))})
-            print_json({"schema_version": 1, "event": "summary", **summary_json(summary(snapshot))})
+            print_json({"schema_version": 1, "event": "summary", **summary_json(summary(snapshot, changed=changed))})
             print_json(status_json(snapshot))
         elif single is not None:
             print_lines(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
         elif snapshot.flow_walk is None:
-            print_lines(summary_lines(summary(snapshot)))
+            print_lines(summary_lines(summary(snapshot, changed=changed)))
         else:
-            for line in summary_lines(summary(snapshot)):
+            for line in summary_lines(summary(snapshot, changed=changed)):
                 say(line)
             print_lines(output_lines(snapshot))
 

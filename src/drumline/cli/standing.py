@@ -16,6 +16,7 @@ from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.vocabulary import RunStanding
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.views.duration import age
+from drumline.views.gates import merge_command
 from drumline.views.runs import RunRow, run_row
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state
@@ -88,7 +89,7 @@ def _find_next(project: Project, snapshot: Snapshot) -> str:
     if state is RunStanding.RUNNING:
         return f"drumline attach {run.id}"
     commands = [one for one in summary(snapshot).next if one != f"drumline status {run.id}"]
-    merging = [one for one in commands if one.startswith("git merge ")]
+    merging = [one for one in commands if one == merge_command(run)]
     if state is not RunStanding.DONE:
         return commands[0] if commands else f"drumline why --run {run.id}"
     commits = [finished.commit for finished in run.finished.values() if finished.commit]

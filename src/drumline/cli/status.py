@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 
 import click
 
 from drumline.app.catalog import find_run, read_run
+from drumline.cli.columns import find_columns
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import print_json
 from drumline.cli.paging import page_lines, pager_option
@@ -30,6 +30,6 @@ def command(run: str, as_json: bool) -> None:
     if as_json:
         print_json(status_json(snapshot))
         return
-    width = min(shutil.get_terminal_size((100, 24)).columns, 140)
+    width = min(find_columns(100), 140)
     rows = board_segments(snapshot, width=width, height=PLENTY, tick=0)
     page_lines("".join(text for text, _ in row).rstrip() for row in rows)

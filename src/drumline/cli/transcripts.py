@@ -72,9 +72,9 @@ def log_lines(
         yield from style(transcript_lines(told, clock))
     elif check is not None and not raw:
         yield from cut_log(read_log(file), failed=check.exit_code != 0)
-    else:
+    elif text := read_log(file):
         # Line by line: a code without an end must not take the rest of the log with it.
-        yield from (strip_controls(line) for line in read_log(file).split("\n"))
+        yield from (strip_controls(line) for line in text.split("\n"))
     yield ""
 
 

@@ -8,11 +8,10 @@ decided here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from drumline.core.routing import Candidate, find_timer, has_other
 from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, consumes_fix, hands_over, waits
-from drumline.record import Record
+from drumline.record import Record, State, field
 
 
 def count_for_agent(readings: Mapping[int, str], attempt: int, *, node: str) -> int:
@@ -26,8 +25,7 @@ def count_for_agent(readings: Mapping[int, str], attempt: int, *, node: str) -> 
     return attempt - sum(1 for number in readings if number < attempt)
 
 
-@dataclass(kw_only=True, slots=True)
-class Attempts:
+class Attempts(State):
     """What became of the agents of one piece of work; only a fold changes it.
 
     `agent` was asked last, `session` is one that it can continue. `exhausted` are agents that cannot go on, with the

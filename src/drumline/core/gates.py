@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from shlex import quote
 
 from drumline.core.events import GateOpened
@@ -90,6 +89,8 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
 
 def _check_revision(opened: GateOpened, text: str, comment: str | None) -> None:
     """Refuse nothing, a slip of the pen, and the request for a change that is not named."""
+    from difflib import get_close_matches  # who only looks at gates does without it
+
     word = text.strip().casefold()
     near = [] if word in opened.options else get_close_matches(word, opened.options, n=1, cutoff=TYPO)
     if not word or near:
@@ -249,7 +250,7 @@ def accept(doubts: Sequence[Doubt], *, asked: int = 0) -> GateOpened:
 
 def tell_doubt(doubt: Doubt) -> str:
     """A step with its level and reasons."""
-    why = f" ({', '.join(reason.value for reason in doubt.why)})" if doubt.why else ""
+    why = f" ({', '.join(reason.words for reason in doubt.why)})" if doubt.why else ""
     by = f": its check fails after {', '.join(doubt.by)}" if doubt.by else ""
     return f"{doubt.step}: {doubt.level.value}{why}{by}"
 

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from posixpath import basename
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from drumline.late import import_late
 from drumline.patterns import compile_late
+
+if TYPE_CHECKING:
+    import tomllib
+else:
+    tomllib = import_late("tomllib")
 
 _KEYS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pyproject.toml": (("tool", "pytest"), ("tool", "coverage"), ("tool", "tox"), ("tool", "hatch", "envs")),

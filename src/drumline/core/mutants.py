@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from enum import Enum
 from itertools import zip_longest
 from types import MappingProxyType
@@ -84,6 +83,8 @@ def list_changed_lines(before: str | None, after: str) -> set[int]:
         return {*range(1, len(new) + 1)}
     if max(len(old), len(new)) > MOST_LINES:
         return set()
+    from difflib import SequenceMatcher
+
     matcher = SequenceMatcher(a=old, b=new, autojunk=False)
     kinds = ("replace", "insert")
     return {line + 1 for kind, _, _, start, end in matcher.get_opcodes() if kind in kinds for line in range(start, end)}

@@ -36,6 +36,11 @@ class Reason(Enum):
     SUPERSEDED = "superseded"
     IGNORED = "ignored"
 
+    @property
+    def words(self) -> str:
+        """The reason as people read it."""
+        return self.value.replace("_", " ")
+
 
 class Require(Enum):
     """The level that a step must reach for its run to be done without a person's yes."""

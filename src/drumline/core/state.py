@@ -7,7 +7,6 @@ it. Everything shown or decided is computed from it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 
 from drumline.core import events as ev
 from drumline.core.blocked import Reply
@@ -17,13 +16,13 @@ from drumline.core.queue import Queue
 from drumline.core.runlife import RunPhase
 from drumline.core.vocabulary import STUCK, Mode
 from drumline.errors import NotAllowed
+from drumline.record import State, field
 
 _FIRST = (RunPhase.NEW, RunPhase.BEGUN)
 """The phases of a run whose stream has no event, or only its first one."""
 
 
-@dataclass(kw_only=True, slots=True)
-class Gate:
+class Gate(State):
     """A question, and its answer once there is one."""
 
     opened: ev.GateOpened
@@ -37,8 +36,7 @@ class Gate:
         return Reply(asked=self.opened.asks, said=self.answer.choice, permissions=self.opened.permissions)
 
 
-@dataclass(kw_only=True, slots=True)
-class RunState:
+class RunState(State):
     """Everything the run's own stream says.
 
     `removed` are steps that an edit took out of the plan. `rounds` counts how often a step was reopened; `rewritten` is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from drumline.core import events as ev
 from drumline.core.attempts import Attempts
@@ -21,11 +20,10 @@ from drumline.core.spending import COST
 from drumline.core.strays import NOTHING, Foreign, Strayed
 from drumline.core.tally import Tally
 from drumline.core.taxonomy import Failure
-from drumline.record import Record
+from drumline.record import Record, State, field
 
 
-@dataclass(kw_only=True, slots=True)
-class Verdict:
+class Verdict(State):
     """The latest result of one check since the last attempt, how often it ran, and whether it came to both results."""
 
     ended: ev.CheckEnded
@@ -40,7 +38,6 @@ class Clash(Record):
     conflicts: tuple[str, ...] = ()
 
 
-@dataclass(kw_only=True, slots=True)
 class StepState(Attempts):
     """Everything a step's stream says, with the attempts of the present round.
 

@@ -6,15 +6,14 @@ call. Calls that an agent makes one by one, each after the result of the one bef
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from drumline.record import State, field
 
 SAID = "text"
 RESULT = "result"
 CALLS = ("tool", "command", "edit")
 
 
-@dataclass(kw_only=True, slots=True)
-class Turns:
+class Turns(State):
     """The answers so far; with `most`, how many there may be. `last` is what the agent did last."""
 
     most: int | None = None

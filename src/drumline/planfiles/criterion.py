@@ -7,13 +7,19 @@ and it is run as it is written; everything else is named as not run.
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
+from drumline.late import import_late
 from drumline.patterns import compile_late
 from drumline.planfiles.spans import Piece, split_spans
 from drumline.record import Record
+
+if TYPE_CHECKING:
+    import shutil
+else:
+    shutil = import_late("shutil")
 
 IsProgram = Callable[[str], bool]
 

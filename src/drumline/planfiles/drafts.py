@@ -8,13 +8,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from drumline.errors import InvalidInput
+from drumline.late import import_late
 from drumline.planfiles.gitwork import rest, wait_for_git
+
+if TYPE_CHECKING:
+    import tempfile
+else:
+    tempfile = import_late("tempfile")
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,7 @@ from drumline.planfiles.rewriting import add_case
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, list_in, read_bytes
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Correction, ProgressReport
-from drumline.record import Record
+from drumline.record import Record, State, field
 
 T = TypeVar("T")
 
@@ -121,8 +120,7 @@ class Layout(Protocol):
         ...
 
 
-@dataclass(kw_only=True, slots=True)
-class _Scan:
+class _Scan(State):
     """One pass over the directory: digests, bytes of step files to be parsed, texts beside them, and refusals."""
 
     digests: dict[str, str] = field(default_factory=dict)

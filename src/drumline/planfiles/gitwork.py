@@ -9,14 +9,21 @@ none of it: what is late is written at the next start.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drumline.errors import NotNow
+from drumline.late import import_late
+from drumline.record import State
+
+if TYPE_CHECKING:
+    import threading
+else:
+    threading = import_late("threading")
 
 SIGNS = ("index.lock", "rebase-merge", "rebase-apply")
 """What is in git's folder while it changes the checkout."""
@@ -29,8 +36,7 @@ it first, and takes a file that changes before its other signs appear for unchan
 LOOK = 0.02
 
 
-@dataclass(kw_only=True, slots=True)
-class _Sighting:
+class _Sighting(State):
     """Since when a git was seen at work without a pause, and when it was seen last."""
 
     first: float
@@ -40,8 +46,11 @@ class _Sighting:
 _sightings: dict[Path, _Sighting] = {}
 """By git's folder; of this process."""
 
-_hurried = threading.Event()
-"""Set while somebody waits for this process to stop."""
+
+@cache
+def _hurried() -> threading.Event:
+    """Set while somebody waits for this process to stop."""
+    return threading.Event()
 
 
 @contextmanager
@@ -50,17 +59,17 @@ def patient() -> Iterator[None]:
     try:
         yield
     finally:
-        _hurried.clear()
+        _hurried().clear()
 
 
 def hurry() -> None:
     """Wait for no git any more, nor for other writers: this process is to stop."""
-    _hurried.set()
+    _hurried().set()
 
 
 def rest(file: Path) -> None:
     """Wait a moment for somebody who keeps the file from being written; NotNow if this process is to stop."""
-    if _hurried.wait(LOOK):
+    if _hurried().wait(LOOK):
         raise NotNow(f"{str(file)!r} was not written: another program was changing the checkout")
 
 

@@ -6,9 +6,9 @@ Nothing moves: a hidden value is replaced by as many letters as it has, so that 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from drumline.core.plan import Problem, Severity
+from drumline.record import State, field
 
 MOST_MASKED = 20
 """How many lines of one frontmatter may be hidden: what has more is not frontmatter."""
@@ -17,8 +17,7 @@ MOST_SHOWN = 60
 _KEYED = re.compile(r"(?P<lead>[ ]*(?:- +)?(?:[A-Za-z_][\w-]*:[ ]+)?)(?P<value>\S.*?)\s*", re.DOTALL)
 
 
-@dataclass(kw_only=True, slots=True)
-class Mask:
+class Mask(State):
     """The text as the parser sees it; `hidden` has the real values by their offset."""
 
     text: str

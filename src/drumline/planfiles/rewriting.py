@@ -5,12 +5,18 @@ The rule: every other byte stays, a line is added once, and what is replaced has
 
 from __future__ import annotations
 
-from difflib import unified_diff
+from typing import TYPE_CHECKING
 
 from drumline.core.ids import StepId
 from drumline.errors import InvalidInput
+from drumline.late import import_late
 from drumline.planfiles.markdown import heading_words, parse_blocks
 from drumline.planfiles.source import NEWLINE, line_starts
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = import_late("difflib")
 
 HEADING = "edge cases"
 FIELD = "**Edge cases:**"
@@ -75,7 +81,7 @@ def substitute(text: str, old: str, new: str, *, where: str, start: int = 0, end
 def show_diff(before: str, after: str, path: str) -> str:
     """What a change does to a file."""
     old, new = (NEWLINE.sub("\n", one).splitlines() for one in (before, after))
-    return "\n".join(unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm=""))
+    return "\n".join(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm=""))
 
 
 def list_changed(diff: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from drumline.planfiles.frontmatter import ALSO_NEEDS, Frontmatter, read_frontma
 from drumline.planfiles.hints import read_hints
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, Item, read_body
 from drumline.planfiles.source import digest
-from drumline.record import Record, replace
+from drumline.record import Record, State, field, replace
 
 if TYPE_CHECKING:
     import yaml
@@ -79,8 +78,7 @@ class StepFile(Record):
     problems: tuple[Problem, ...]
 
 
-@dataclass(kw_only=True, slots=True)
-class Fields:
+class Fields(State):
     """Reads typed values out of a frontmatter, noting what does not fit."""
 
     front: Frontmatter

@@ -7,22 +7,27 @@ inside a transaction cannot stop the heartbeat of another.
 from __future__ import annotations
 
 import json
-import logging
 import os
-import threading
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drumline.core.ids import RunId
+from drumline.late import import_late
 from drumline.processes import locks
 from drumline.processes.kill import Identity, identify
 from drumline.record import Record
 
+if TYPE_CHECKING:
+    import logging
+    import threading
+else:
+    logging = import_late("logging")
+    threading = import_late("threading")
+
 LEASE = "lease"
 BEAT_WIDTH = 32
 BEATS_PER_LEASE = 4
-
-log = logging.getLogger(__name__)
 
 
 class Lease(Record):
@@ -75,7 +80,7 @@ class Heartbeat:
                 self._beat()
             except OSError:
                 # One missed beat is no reason to stop; a disk that stays broken makes us frozen for the others.
-                log.warning("a heartbeat could not be written", exc_info=True)
+                logging.getLogger(__name__).warning("a heartbeat could not be written", exc_info=True)
 
     def _beat(self) -> None:
         os.pwrite(self._fd, f"{time.monotonic():0{BEAT_WIDTH - 1}.6f}\n".encode(), 0)

@@ -12,18 +12,25 @@ import contextlib
 import json
 import os
 import re
-import secrets
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drumline.core.ids import DriverId, RunId
 from drumline.errors import DrumlineError, InvalidInput
+from drumline.late import import_late
 from drumline.ports.roster import Standing
 from drumline.processes import census, locks
 from drumline.processes.kill import Identity, kill_exactly, kill_tree, sweep
 from drumline.processes.lease import LEASE, Heartbeat, read_lease
+
+if TYPE_CHECKING:
+    import secrets
+    import shutil
+else:
+    secrets = import_late("secrets")
+    shutil = import_late("shutil")
 
 DRIVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 NAME_TRIES = 20

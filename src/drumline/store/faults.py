@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from drumline.errors import StoreError
+from drumline.late import import_late
+
+if TYPE_CHECKING:
+    import shutil
+    import tempfile
+else:
+    shutil = import_late("shutil")
+    tempfile = import_late("tempfile")
 
 _DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})

@@ -29,7 +29,6 @@ from drumline.views.states import SPINNER, SYMBOLS, elapsed, run_state, step_sta
 from drumline.views.status import step_reason
 from drumline.views.usage import sum_run
 from drumline.views.walkrows import count_words, ending_rows, next_words, path_row, place_rows
-from drumline.views.why import why
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 8
 _LOOKS: Mapping[Level, tuple[str, str]] = {
@@ -97,7 +96,7 @@ def _header(snapshot: Snapshot, wide: int) -> list[Row]:
     state = run_state(snapshot)
     right = f"{state} {duration(elapsed(snapshot))}"
     title = fit(flatten(run.plan.title or run.begun.plan_name), wide - width(right) - 1)
-    facts = [f"run {run.id}", run.mode, flatten(run.begun.agent)]
+    facts = [fact for fact in (f"run {run.id}", run.mode, flatten(run.begun.agent)) if fact]
     if run.folder:
         facts = [facts[0], flatten(run.begun.plan), f"in {flatten(run.folder)}"]
     return [[(title, "title"), (" ", ""), (right, state)], [(cut(" · ".join(facts), wide), "dim")]]
@@ -122,9 +121,10 @@ def _footer(snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int
     counts = Counter(states.values())
     branch = flatten(snapshot.run.begun.branch)
     there = [state for state in reversed(StepStanding) if counts[state]]
-    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *costs, branch])
+    last = [branch] if branch else []
+    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *costs, *last])
     if width(words) > wide:
-        words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])
+        words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), *last])
     if run_state(snapshot) is RunStanding.INTERRUPTED:
         words = f"drumline resume {snapshot.run.id} · {words}"
     return [(cut(words, wide), "dim")]
@@ -181,6 +181,8 @@ def _pick(snapshot: Snapshot, states: Mapping[StepId, StepStanding], room: int, 
 
 def _open_by_hand(snapshot: Snapshot, step: StepId, wide: int) -> list[Row]:
     """A row that a person opened: what it waits for or came to, and what it has used."""
+    from drumline.views.why import why  # only what is opened is explained
+
     found = why(snapshot, step)
     used = describe_usage(sum_so_far(snapshot, step))
     told = [

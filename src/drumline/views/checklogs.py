@@ -39,7 +39,7 @@ def describe_check(ended: CheckEnded) -> list[str]:
 
 def cut_log(text: str, *, failed: bool) -> list[str]:
     """The lines that decide, of a check that failed; else the last ones. A short log is shown whole."""
-    lines = [strip_controls(line) for line in text.rstrip("\n").split("\n")]
+    lines = [strip_controls(line) for line in text.rstrip("\n").split("\n")] if text.strip("\n") else []
     if len(lines) <= MOST_LINES:
         return lines
     last = range(len(lines) - (LAST if failed else MOST_LINES), len(lines))

@@ -71,7 +71,7 @@ def _is_agents(doing: Activity) -> bool:
 
 
 def _join(words: str, used: str, since: str) -> str:
-    return f"{words} · {used} · {since}" if used else f"{words} {since}".rstrip()
+    return " · ".join(filter(None, (words, used, since))) if used else f"{words} {since}".rstrip()
 
 
 def _shorten(number: float) -> str:

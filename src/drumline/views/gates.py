@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from drumline.core.events import GateAnswered, GateOpened
-from drumline.core.state import Gate
+from drumline.core.state import Gate, RunState
 from drumline.core.vocabulary import OF_AGENTS
 from drumline.views.cells import Row, cut, flatten, width
 from drumline.views.snapshot import RunSnapshot
@@ -19,6 +19,12 @@ def answer_command(opened: GateOpened, *, driven: bool) -> str:
     """The command that answers with the first option, or with any text; without a driver it also drives on."""
     choice = quote(opened.options[0]) if opened.options else ANY_TEXT
     return f"drumline answer {quote(opened.gate)} {choice}" + ("" if driven else " --resume")
+
+
+def merge_command(run: RunState) -> str:
+    """What brings what a run has landed into the checkout: our own command takes runs that are done."""
+    done = run.ended is not None and run.ended.state == "done"
+    return f"drumline merge {run.id}" if done else f"git merge {run.begun.branch}"
 
 
 def retry_command(place: str) -> str:

@@ -5,7 +5,7 @@ The rule: it says where something is, or how to go on with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from shlex import quote
 
 from drumline.core.deliverables import BY_HAND, CLAIMED, NO_CHECK, NOT_LANDED, Declared, match_declared
@@ -34,19 +34,25 @@ class Leavings(Record):
     elsewhere: tuple[tuple[str, str], ...]
 
 
-def describe_leavings(run: RunState) -> Leavings:
-    """What is left, from the journal alone."""
+def describe_leavings(run: RunState, *, changed: Collection[str] | None = None) -> Leavings:
+    """What is left, from the journal; of the plan's files only those among `changed`, if that is known."""
     over = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
     landed = [one for one in over if one.state is StepEnd.DONE]
+    marked = {one.path for one in run.mirrored.values() if one.path}
     left = [one for one in over if one.state in (StepEnd.BLOCKED, StepEnd.FAILED) and one.files]
     return Leavings(
         files=tuple((one.step, one.files) for one in landed if one.files),
         tests=tuple(dict.fromkeys(file for one in landed for file in one.new_tests)),
-        marked=tuple(sorted({one.path for one in run.mirrored.values() if one.path})),
+        marked=tuple(sorted(path for path in marked if changed is None or _is_among(path, changed))),
         work=tuple((one.step, one.files) for one in left),
         open=tuple(one for one in match_declared(run, {}) if one.open),
         elsewhere=_list_elsewhere(run),
     )
+
+
+def _is_among(path: str, changed: Collection[str]) -> bool:
+    """Whether a path is listed, or is in a folder that is."""
+    return path in changed or any(name.endswith("/") and path.startswith(name) for name in changed)
 
 
 def _list_elsewhere(run: RunState) -> tuple[tuple[str, str], ...]:

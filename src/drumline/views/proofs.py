@@ -20,7 +20,7 @@ def describe_proof(proof: Proof) -> str:
     if proof.level is Level.DECLARED and not proof.why:
         return "declared in its file"
     level = proof.level.value.replace("_", " ")
-    return f"{level}: {', '.join(reason.value for reason in proof.why)}" if proof.why else level
+    return f"{level}: {', '.join(reason.words for reason in proof.why)}" if proof.why else level
 
 
 def proof_json(proof: Proof | None) -> dict[str, object] | None:

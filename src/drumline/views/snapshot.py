@@ -6,7 +6,6 @@ Views are functions of a snapshot and of nothing else, so that all faces say the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.model import NodeId
@@ -17,7 +16,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.schedule import Horizon, Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.record import Record, field, force_setattr
+from drumline.record import Record, State, field, force_setattr
 from drumline.views.stopwatch import Stopwatch
 from drumline.views.transcript import Happened
 
@@ -42,8 +41,7 @@ RECENT = 10
 """How many of the last visits a face shows."""
 
 
-@dataclass(kw_only=True, slots=True)
-class Trace:
+class Trace(State):
     """One visit: since when it acts, when and how it ended, how often it was lost. Only the history changes it.
 
     `waits` says for what an agent that concluded in it left it open: an answer, or a quota.

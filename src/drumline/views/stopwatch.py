@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.events import Event, RunEnded, RunParked, RunResumed, RunStarted
+from drumline.record import State
 
 TELLING = (RunStarted, RunResumed, RunParked, RunEnded)
 """The kinds of events that start and stop it."""
 
 
-@dataclass(kw_only=True, slots=True)
-class Stopwatch:
+class Stopwatch(State):
     """Seconds of earlier stretches, and since when it runs; None while the run is parked or over."""
 
     stretches: float = 0.0

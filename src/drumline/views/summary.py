@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import assert_never
 
 from drumline.core.acceptance import is_superseded
@@ -30,7 +30,7 @@ from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
-from drumline.views.gates import answer_command, is_told, remark_line, retry_command
+from drumline.views.gates import answer_command, is_told, merge_command, remark_line, retry_command
 from drumline.views.landings import list_coming
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
 from drumline.views.leavings import (
@@ -50,6 +50,8 @@ from drumline.views.status import run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
 from drumline.views.walked import Walked, measure, walk_json
 
+MOST_GATES = 3
+"""Open gates whose answers are named as next commands."""
 _ALSO_TOLD = (Level.KEPT.value, Level.UNPROVED.value, Level.DECLARED.value)
 """Levels that are counted for people beside what is proved."""
 
@@ -127,8 +129,8 @@ class Summary(Record):
         return {level.value: counts[level] for level in Level if counts[level]}
 
 
-def summary(snapshot: Snapshot) -> Summary:
-    """The run as it is now, usually at its end."""
+def summary(snapshot: Snapshot, *, changed: Collection[str] | None = None) -> Summary:
+    """The run as it is now, usually at its end; `changed` are the files of the checkout that are not committed."""
     run = snapshot.run
     steps = run.selected()
     states = {step.id: step_state(snapshot, step.id) for step in steps}
@@ -161,7 +163,7 @@ def summary(snapshot: Snapshot) -> Summary:
         cause=run.ended.step if run.ended is not None else NO_STEP,
         run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in list_begun(run)),
         learned=describe_learned(run),
-        left=describe_leavings(run),
+        left=describe_leavings(run, changed=changed),
         flaky=list_flaky_checks(run),
         not_run=list_not_run(run),
         whole=tell_whole(run),
@@ -322,7 +324,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     there = merges or bool(snapshot.run.begun.checkout)
     onwards = state in (RunStanding.PARKED, RunStanding.INTERRUPTED)  # it is to be driven on first
     if anything_landed and not there and not onwards:
-        look.append(f"git merge {branch}")
+        look.append(merge_command(snapshot.run))
     return tuple(look)
 
 
@@ -331,8 +333,7 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
     run, flow_walk = snapshot.run, snapshot.flow_walk
     match state:
         case RunStanding.PARKED if run.open_gates and not run.parked_for:
-            most = 1 if flow_walk is None else 3
-            yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:most])
+            yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:MOST_GATES])
         case RunStanding.PARKED if waiting := find_waiting(snapshot):
             yield retry_command(waiting)
         case RunStanding.PARKED | RunStanding.INTERRUPTED | RunStanding.CANCELLED:

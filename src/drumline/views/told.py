@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from drumline.core import events as ev
-from drumline.record import Record, field
+from drumline.record import Record, State, field
 from drumline.views.cells import flatten
 
 LONGEST_NOTICE = 200
@@ -35,8 +33,7 @@ def tell_notices(notices: Sequence[str]) -> str:
     return "; ".join(flatten(notice, LONGEST_NOTICE) for notice in notices[:MOST_NOTICES])
 
 
-@dataclass(kw_only=True, slots=True)
-class Track:
+class Track(State):
     """What has to be remembered of a step to name its next attempt; `reading` is the node that only reads now.
 
     `joined` says that its work was put on what landed meanwhile, `conflicts` that both changed the same files, and
@@ -44,7 +41,7 @@ class Track:
     """
 
     fixes: int = 0
-    failing: list[str] = dataclasses.field(default_factory=list)
+    failing: list[str] = field(default_factory=list)
     failure: str = ""
     message: str = ""
     agent: str = ""

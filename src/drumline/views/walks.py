@@ -7,7 +7,6 @@ forgotten once it is over; its visits are not.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from drumline.core.events import AttemptEnded, Event
 from drumline.core.flow import events as ev
@@ -18,13 +17,13 @@ from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import StepId
 from drumline.errors import DrumlineError
+from drumline.record import State, field
 from drumline.views.snapshot import RunSnapshot, Trace, Walk
 
 FindChart = Callable[[ev.FlowStarted], Chart]
 
 
-@dataclass(kw_only=True, slots=True)
-class WalkHistory:
+class WalkHistory(State):
     """Everything that was recorded so far; `find_chart` gives a flow as it was when it was begun."""
 
     step: StepId

@@ -15,6 +15,7 @@ from drumline.app.foreign import state_file
 from drumline.app.inbox import check_speaker
 from drumline.app.look import Watcher
 from drumline.app.pins import Present
+from drumline.app.readings import NAME, Readings
 from drumline.configfiles import has_own_flow, read_config, read_own_config
 from drumline.core.checkenv import CheckEnv, choose_environment
 from drumline.core.flow.model import Flow
@@ -284,12 +285,12 @@ class Project:
 
     def watcher(self, store: SqliteStore, run: RunState) -> Watcher:
         """Looks at a run for the views; a plan that is gone does not keep people from looking."""
-        place = self.repository.top / run.begun.plan
         # Of a run that is over nobody reads the plan's files: what reads them is not even imported.
+        reads = run.ended is None and has_files(run.plan) and (self.repository.top / run.begun.plan).exists()
         return Watcher(
             store=store,
             roster=self.roster,
-            planfiles=self.plan_of(run) if run.ended is None and place.exists() else None,
+            readings=Readings(planfiles=self.plan_of(run), cache=self.logs(run.id) / NAME) if reads else None,
             run=run.id,
             stale_after=self.settings.stale_claim,
             recall=partial(self._recall, run.id),

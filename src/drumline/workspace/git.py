@@ -6,13 +6,10 @@ before git returns, and no `GIT_*` variable of the caller reaches it.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 import shlex
 import signal
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -24,11 +21,17 @@ from drumline.late import import_late
 from drumline.record import Record, field, replace
 
 if TYPE_CHECKING:
+    import logging
+    import subprocess
+    import tempfile
+
     import anyio
 else:
     anyio = import_late("anyio")
+    logging = import_late("logging")
+    subprocess = import_late("subprocess")
+    tempfile = import_late("tempfile")
 
-log = logging.getLogger(__name__)
 NEEDED = (2, 38)
 _INSTALL = "install git 2.38 or newer"
 
@@ -116,6 +119,7 @@ async def run_git(
         finally:
             os.close(running.alive)
         done = subprocess.CompletedProcess(args, running.process.returncode, _read_buffer(out), _read_buffer(err))
+    log = logging.getLogger(__name__)
     if log.isEnabledFor(logging.DEBUG):
         facts = {"exit_code": done.returncode, "seconds": f"{time.monotonic() - began:.3f}", "cwd": cwd}
         log.debug("git %s", shlex.join(args), extra=facts)

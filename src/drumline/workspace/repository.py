@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from drumline.core.ids import Commit
 from drumline.errors import GitError, InvalidInput
+from drumline.patterns import compile_late
 from drumline.record import Record
 from drumline.workspace.absorbed import is_absorbed
 from drumline.workspace.git import UNASKED, ask_git
 
 _ABSOLUTE = "--path-format=absolute"
 _PLACES = ("--is-inside-work-tree", _ABSOLUTE, "--show-toplevel", "--git-common-dir")
+_HEAD = compile_late(r"(?:ref: refs/heads/\S+|[0-9a-f]{40,64})\n")
+_UNUSUAL = compile_late(r"worktree|include|\\|bare\s*=(?!\s*false\b)", re.IGNORECASE)
+"""What a repository's configuration says if its checkout may be elsewhere, or if that cannot be told from it alone."""
 MOST_BYTES = 1_000_000
 HALF_DONE = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "BISECT_LOG")
 """What git keeps in a checkout while something is half done there."""
@@ -209,6 +214,9 @@ def find_repository(start: Path) -> Repository:
     """Find the repository whose checkout contains `start`: a subfolder and a linked worktree will do."""
     if not start.is_dir():
         raise InvalidInput(f"{str(start)!r} is not a folder", hint="cd into a git repository")
+    plain = _find_plain(start.resolve())
+    if plain is not None:
+        return Repository(top=plain, common_dir=plain / ".git", name=plain.name or "repository")
     try:
         found = ask_git("rev-parse", *_PLACES, cwd=start, accept=(0, 128))
         inside, *places = found.line.split("\n")
@@ -225,6 +233,34 @@ def find_repository(start: Path) -> Repository:
         places = [ask_git("rev-parse", _ABSOLUTE, place, cwd=start).line for place in _PLACES[-2:]]
     top, common_dir = (Path(place).resolve() for place in places)
     return Repository(top=top, common_dir=common_dir, name=_name(common_dir))
+
+
+def _find_plain(start: Path) -> Path | None:
+    """The top of the checkout as git would find it, without starting git; None if anything is unusual about it.
+
+    Unusual are: a linked worktree, a bare repository, files of another user, another file system on the way up, and
+    a configuration that moves the checkout or includes other files.
+    """
+    try:
+        device, user = start.stat().st_dev, os.geteuid()
+        for folder in (start, *start.parents):
+            own = folder / ".git"
+            if (folder / "HEAD").exists() or own.is_symlink() or own.is_file():
+                return None
+            if own.is_dir():
+                told = (folder.stat(), own.stat())
+                usual = all(one.st_uid == user and one.st_dev == device for one in told) and _is_usual(own)
+                return folder if usual else None
+    except (OSError, UnicodeDecodeError):
+        pass
+    return None
+
+
+def _is_usual(folder: Path) -> bool:
+    """Whether this is the `.git` of a checkout whose configuration says nothing about where the checkout is."""
+    head, config = ((folder / name).read_text(encoding="utf-8") for name in ("HEAD", "config"))
+    whole = (folder / "objects").is_dir() and (folder / "refs").is_dir() and _HEAD.fullmatch(head) is not None
+    return whole and _UNUSUAL.search(config) is None and "bare = false" in config
 
 
 def _name(common_dir: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, Event
 from drumline.core.flow import events as ev
@@ -11,12 +10,12 @@ from drumline.core.flow.model import NodeId
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.spending import ATTEMPTS, UNPRICED, add_up, count_attempt
+from drumline.record import State, field
 
 Concluded = ev.NodeEnded | AttemptEnded | ev.NodeBlocked | ev.NodeLost
 
 
-@dataclass(kw_only=True, slots=True)
-class FlowMeter:
+class FlowMeter(State):
     """Adds up what all visits used; only `note` changes it. `total` is another object after each change."""
 
     total: Mapping[str, float] = field(default_factory=dict)

@@ -8,7 +8,6 @@ flow says: it records why the walk cannot go on, and the next command ends it. V
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from drumline.core.flow import events as ev
@@ -19,6 +18,7 @@ from drumline.core.flow.scopes import item_scope, split_item
 from drumline.core.flow.values import overlay
 from drumline.core.flow.visitattempts import VisitAttempts
 from drumline.errors import NotAllowed
+from drumline.record import State, field
 
 
 class Key(NamedTuple):
@@ -40,8 +40,7 @@ class Visited(Protocol):
     def visit(self) -> int: ...
 
 
-@dataclass(kw_only=True, slots=True)
-class MapProgress:
+class MapProgress(State):
     """A map at work: which items wait, run, and what came of the others."""
 
     node: MapNode
@@ -52,8 +51,7 @@ class MapProgress:
     results: dict[int, Json] = field(default_factory=dict)
 
 
-@dataclass(kw_only=True, slots=True)
-class FlowState:
+class FlowState(State):
     """Everything the events of one flow say; `walk.py` reads it, only `fold_flow` changes it.
 
     `visit_attempts` has the visits of agents that are not over, `metered` what visits at work have used so far,

@@ -6,9 +6,7 @@ failure that passes by itself and an agent that another can stand in for only su
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from drumline.core.attempts import Again, Attempts, Ending, Timer, follow_up
 from drumline.core.events import AttemptEnded, AttemptStarted
@@ -21,7 +19,6 @@ from drumline.record import replace
 LOST = "The process that drove it ended."
 
 
-@dataclass(kw_only=True, slots=True)
 class VisitAttempts(Attempts):
     """The attempts of a visit.
 
@@ -89,7 +86,7 @@ def suspend(
         return None
     if failure is Failure.QUOTA:
         ended = replace(ended, resets_at=plan_timer(ended.resets_at, timers=attempts.timers, now=now))
-    after = dataclasses.replace(attempts, exhausted=dict(attempts.exhausted))
+    after = replace(attempts, exhausted=dict(attempts.exhausted))
     end_attempt(after, ended)
     match follow_up(candidates, after, failure):
         case Again(delay=delay):
@@ -104,7 +101,7 @@ def choose_agent(candidates: Sequence[Candidate], attempts: VisitAttempts | None
     """Who is asked next: the first of all, and then as for the steps of a plan."""
     if attempts is None or attempts.asked is None:
         return candidates[0]
-    rested = dataclasses.replace(attempts)
+    rested = replace(attempts)
     rested.come_due()
     return choose(candidates, rested)
 

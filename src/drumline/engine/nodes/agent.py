@@ -6,7 +6,6 @@ agent may not change anything, and the node's timeout holds for all of it togeth
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
@@ -136,7 +135,7 @@ class _AgentVisit:
     def __post_init__(self) -> None:
         visit, terms, key = self.visit, self.terms, self.visit.key
         before = visit.attempts or VisitAttempts()
-        self.attempts = dataclasses.replace(before, exhausted=dict(before.exhausted))
+        self.attempts = replace(before, exhausted=dict(before.exhausted))
         self.started = AttemptStarted(
             node=key.node,
             attempt=visit.attempt or before.attempts + 1,

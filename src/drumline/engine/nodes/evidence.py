@@ -67,7 +67,7 @@ def list_checks(work: StepWork, state: StepState) -> list[str]:
         before = _BEFORE.get(look_up(number, check, state, work.run) or Colour.UNKNOWN, "")
         told.append(f"  {check.command}: {'passes' if passed else 'fails'}{f', {before}' if before else ''}")
     proof = foresee(state, work.orders, work.run)
-    why = f" ({', '.join(reason.value for reason in proof.why)})" if proof.why else ""
+    why = f" ({', '.join(reason.words for reason in proof.why)})" if proof.why else ""
     return [f"Its checks; it would land as {proof.level.value}{why}:", *told] if told else ["It has no checks."]
 
 
