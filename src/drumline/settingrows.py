@@ -308,7 +308,8 @@ TABLE: tuple[Setting, ...] = (
         default=Place.WORKTREE.value,
         help="Where steps are worked on: worktree gives each one of its own, outside your checkout; inplace is your "
         "checkout, on its current branch, one step at a time. That branch may not be the default one, nor main, "
-        "master, develop, development or release/*, and nothing may be uncommitted.",
+        "master, develop, development or release/*, and nothing may be uncommitted. In a file it may be called "
+        "workspace.",
     ),
     Setting(
         key="worktrees",

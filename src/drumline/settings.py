@@ -171,21 +171,28 @@ def first_settings() -> list[Setting]:
     return [_BY_KEY[key] for key in FIRST]
 
 
+ALSO: Mapping[str, str] = {"workspace": "work_in"}
+"""Other names of settings in files. No variable has one: `DRUMLINE_WORKSPACE` says to agents where they work."""
+
 _BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in TABLE}
 
 
 def _check(values: Mapping[str, object], place: Callable[[str], str], problems: list[str]) -> dict[str, object]:
     """The values of one source that are right; what is wrong is added to `problems`."""
     right: dict[str, object] = {}
-    for key, value in values.items():
+    for name, value in values.items():
+        key = ALSO.get(name, name)
         setting = _BY_KEY.get(key)
         if setting is None:
             problems.append(f"{place(key)}: there is no such setting ({_suggest(key)})")
             continue
+        if key != name and key in values:
+            problems.append(f"{place(name)}: this is another name of {key}, which is given as well")
+            continue
         try:
             right[key] = setting.parse(value)
         except ValueError:
-            problems.append(f"{place(key)}: {value!r} is not legal here (legal: {setting.legal})")
+            problems.append(f"{place(name)}: {value!r} is not legal here (legal: {setting.legal})")
     return right
 
 

@@ -74,6 +74,16 @@ def test_what_an_agent_is_told_by_variables_names_no_setting() -> None:
     assert settings == Settings()
 
 
+def test_a_file_may_call_the_place_of_work_workspace_and_a_variable_may_not() -> None:
+    told = {"DRUMLINE_WORKSPACE": "inplace"}
+
+    assert resolve({}, {}, {}, {"workspace": "inplace"}).work_in == "inplace"
+    assert resolve({}, told, {}, {}).work_in == "worktree"
+    assert problems_of(config={"workspace": "inplace", "work_in": "worktree"}) == [
+        ".drumline/config.toml: workspace: this is another name of work_in, which is given as well"
+    ]
+
+
 def test_every_row_has_a_variable_and_one_sentence_of_help() -> None:
     rows = settings_table()
 
