@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.integration.harness import Harness, WritingAgent, small_plan, step
 
 from drumline.core.ids import GateId, StepId
-from drumline.ports.agents import Outcome
+from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Message
+from drumline.record import replace
 
 SAID = Outcome(message="I wrote a. It reads well. I am sure. You can rely on it.", usage={"cost_usd": 0.25})
 
@@ -60,3 +62,47 @@ def test_a_revision_has_fresh_fixes_and_the_tier_of_a_first_attempt(tmp_path: Pa
     assert "approve-a.2" in run.unanswered
     assert "4 of 2 fixes" not in run.unanswered[GateId("approve-a.2")].opened.question
     assert StepId("a") not in run.finished
+
+
+CONCERN = {"severity": "concern", "title": "Slow", "file": "a.txt", "line": 1, "detail": "Is it?"}
+
+
+class Thorough(WritingAgent):
+    """Finds a concern, and sweeps for edge cases."""
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        answers = {
+            "look": {"findings": [CONCERN], "fixed": []},
+            "look_around": {
+                "edge_cases": [{"kind": "input", "title": "no words", "status": "handled", "reason": ""}],
+                "annotations": [{"step": "b", "text": "a may be empty"}],
+                "proposals": [{"step": "b", "title": "Say more", "why": "a does", "replace": "Do b", "with": "Do c"}],
+            },
+        }
+        if assignment.node in answers:
+            return Outcome(message=json.dumps(answers[assignment.node]))
+        return await WritingAgent.work(self, assignment)
+
+
+def test_an_approval_shows_findings_edge_cases_and_proposals(tmp_path: Path) -> None:
+    plan = small_plan(replace(step("a"), review="yes"), step("b", "a"))
+    harness = Harness(
+        folder=tmp_path, plan=plan, agent=Thorough(), mode="sequential", autonomy="verbose", rigor="standard"
+    )
+
+    run = harness.drive()
+    for choice in ("defer", "decline"):
+        [gate] = run.unanswered
+        harness.send(Message(kind="answer", subject=gate, value=choice, by="me"))
+        run = harness.drive()
+
+    lines = run.unanswered[GateId("approve-a")].opened.question.splitlines()
+    assert lines[-8:-1] == [
+        "Its review has 1 finding:",
+        "  [concern] Slow: deferred (a.txt:1)",
+        "Edge cases:",
+        "  handled: no words (input)",
+        "For later steps:",
+        "  b: a may be empty",
+        "  a-P1 for b: Say more (proposed, not applied)",
+    ]

@@ -41,7 +41,7 @@ def test_every_node_is_there_with_where_it_leads() -> None:
     told = {line.split()[0]: line.split(maxsplit=2)[2] for line in lines[1 : len(inner) + 1]}
     assert told["workspace"] == "→ begin"
     assert told["heal"] == "fails → stuck, → healing"
-    assert told["look"] == 'step.autonomy == "verbose" → approve, else → land'
+    assert told["look"] == 'step.autonomy == "verbose" → show, else → land'
     assert lines[-1].startswith("ends as done: done; blocked: held, ")
     assert lines[-1].endswith("; rejected: rejected")
 

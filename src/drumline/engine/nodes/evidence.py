@@ -15,10 +15,11 @@ from drumline.core.proof import Colour
 from drumline.core.spending import COST
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.sweeping import tell_cases, tell_updates
 from drumline.engine.finishing import foresee
 from drumline.engine.nodes.stepwork import StepWork, known
 
-MOST_FILES = 20
+MOST_LINES = 20
 MOST_SENTENCES = 3
 MOST_CHARACTERS = 400
 SHORT = 12
@@ -35,6 +36,8 @@ async def tell_work(work: StepWork, state: StepState) -> str:
         f"It changes {_count(len(lines), 'file')} ({_sum(lines)}): git show {kept[:SHORT]}",
         *_list_files(lines),
         *list_checks(work, state),
+        *_list_findings(state),
+        *_list_swept(state),
         f"{state.fixes} of {_count(work.orders.retries, 'fix', 'es')} used, {_tell_cost(state)}.",
     ]
     return "".join(f"\n{line}" for line in told if line)
@@ -50,12 +53,17 @@ def _sum(lines: Mapping[str, tuple[int, int] | None]) -> str:
 
 
 def _list_files(lines: Mapping[str, tuple[int, int] | None]) -> list[str]:
-    shown = [
-        f"  {strip_controls(path)} {f'+{found[0]} -{found[1]}' if found else 'binary'}"
-        for path, found in list(lines.items())[:MOST_FILES]
-    ]
-    more = len(lines) - MOST_FILES
-    return [*shown, *([f"  and {_count(more, 'more file')}"] if more > 0 else [])]
+    return _cut(
+        [
+            f"  {strip_controls(path)} {f'+{found[0]} -{found[1]}' if found else 'binary'}"
+            for path, found in lines.items()
+        ]
+    )
+
+
+def _cut(lines: list[str]) -> list[str]:
+    """The first lines; the others are counted."""
+    return lines if len(lines) <= MOST_LINES else [*lines[:MOST_LINES], f"  and {len(lines) - MOST_LINES} more"]
 
 
 def list_checks(work: StepWork, state: StepState) -> list[str]:
@@ -69,6 +77,24 @@ def list_checks(work: StepWork, state: StepState) -> list[str]:
     proof = foresee(state, work.orders, work.run)
     why = f" ({', '.join(reason.words for reason in proof.why)})" if proof.why else ""
     return [f"Its checks; it would land as {proof.level.value}{why}:", *told] if told else ["It has no checks."]
+
+
+def _list_findings(state: StepState) -> list[str]:
+    """What reviewers found, and what became of it."""
+    told = [
+        f"  [{one.finding.severity.value}] {one.finding.title}: {one.settled.value if one.settled else 'open'}"
+        f"{f' ({one.finding.place})' if one.finding.place else ''}"
+        for one in state.findings.values()
+    ]
+    return _cut([f"Its review has {_count(len(told), 'finding')}:", *told]) if told else []
+
+
+def _list_swept(state: StepState) -> list[str]:
+    """Edge cases, and what is proposed for later steps."""
+    if state.swept is None:
+        return []
+    found = (("Edge cases", tell_cases(state.swept.sweep)), ("For later steps", tell_updates(state.swept.sweep)))
+    return [line for title, told in found if told for line in _cut([f"{title}:", *(f"  {one}" for one in told)])]
 
 
 def list_proofs(run: RunState) -> list[str]:
