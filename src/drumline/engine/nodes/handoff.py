@@ -5,8 +5,6 @@ The rule: the document is made and judged by the engine; an answer is only words
 
 from __future__ import annotations
 
-import dataclasses
-
 from drumline.core import events as ev
 from drumline.core.flow.model import Json
 from drumline.core.flow.outcome import Outcome
@@ -24,7 +22,7 @@ from drumline.record import replace
 
 async def describe_known(work: StepWork, state: StepState) -> str:
     """The handoff as it is without an agent's words, were the work to land now."""
-    plain = dataclasses.replace(state, handed=None)
+    plain = replace(state, handed=None)
     return make_handoff(work, plain, await _foresee_end(work, plain))
 
 
@@ -48,7 +46,7 @@ async def _judge(words: HandoffWords, work: StepWork, state: StepState) -> Hando
     """The words, with what is wrong with the document that would have them."""
     if words.faults:
         return words
-    with_them = dataclasses.replace(state, handed=ev.HandoffWritten(words=words))
+    with_them = replace(state, handed=ev.HandoffWritten(words=words))
     end = await _foresee_end(work, with_them)
     return replace(words, faults=tuple(find_document_faults(make_handoff(work, with_them, end), end)))
 
