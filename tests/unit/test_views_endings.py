@@ -25,7 +25,7 @@ from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.needs import satisfied
 from drumline.core.plan import Marks, Status
 from drumline.core.rounds import explain_rejection
-from drumline.core.vocabulary import RunEnd
+from drumline.core.vocabulary import DocumentKind, RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.duration import age, duration
@@ -117,19 +117,23 @@ def test_the_summary_tells_what_is_new_what_is_in_no_commit_and_what_nothing_sho
     step = replace(step_of("a"), files=("src/a.py", "docs/", "src/b.py"))
     marked = ev.PlanMirrored(step=step.id, marks=Marks(status=Status.DONE), path="plan/a.md", digest="d")
     landed = finish("a", files=("src/a.py", "tests/t.py"), created=("tests/t.py",), new_tests=("tests/t.py",))
-    scene = Scene(steps=[step], events=[landed, marked, ev.RunEnded(state=RunEnd.DONE)], live=[])
+    wrote: list[ev.Event] = [
+        ev.DocumentWritten(step=step.id, kind=DocumentKind.NOTES, text="t", digest="d", path="plan/NOTES.md#a")
+    ]
+    wrote += [ev.FileWritten(step=step.id, path="plan/NOTES.md#a", digest="d")]
+    scene = Scene(steps=[step], events=[landed, marked, *wrote, ev.RunEnded(state=RunEnd.DONE)], live=[])
 
     found = summary(scene.snapshot())
 
     lines, data = summary_lines(found), summary_json(found)
     assert lines[3:7] == [
-        "  not committed: marks in plan/a.md",
+        "  not committed: marks in plan/a.md; what steps leave in plan/NOTES.md",
         "tests added: tests/t.py",
         "declared, and not found:",
         "  a: docs/: no landing changed it",
     ]
     assert (data["files"], data["tests_added"]) == ({"a": ["src/a.py", "tests/t.py"]}, ["tests/t.py"])
-    assert data["uncommitted"] == {"plan": ["plan/a.md"], "work": {}}
+    assert data["uncommitted"] == {"plan": ["plan/a.md", "plan/NOTES.md"], "work": {}}
     assert [one["text"] for one in data["open"]] == ["docs/", "src/b.py"]  # type: ignore[attr-defined]
 
 

@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.core.vocabulary import Mode, PlanCause, RunEnd
+from drumline.core.vocabulary import DocumentKind, Mode, PlanCause, RunEnd
 from drumline.views.progress import Progress
 from drumline.views.told import Line
 
@@ -313,3 +313,18 @@ def test_a_step_that_is_added_is_told_with_the_new_total() -> None:
 
     assert line.text == "step-1 adds to the plan (heal): step-1h, 3 steps now"
     assert (line.data["added"], line.data["after"], line.data["total"]) == (["step-1h"], "step-1", 3)
+
+
+def test_what_a_step_leaves_for_others_is_told_with_the_file_that_has_it() -> None:
+    notes = ev.DocumentWritten(
+        step=StepId("step-1"), kind=DocumentKind.NOTES, text="t", digest="d", path="plans/NOTES.md#step-1"
+    )
+    line = {"cause": PlanCause.ANNOTATION, "origin": StepId("step-1"), "revision": "step-1>step-2"}
+
+    lines = tell(notes, ev.PlanChanged(changed=(STEPS[1],), **line), ev.PlanChanged(**line))  # type: ignore[arg-type]
+
+    assert [one.text for one in lines[-3:]] == [
+        "step-1: notes written for plans/NOTES.md",
+        "step-1 changes what step-2 says (annotation)",
+        "step-1 changes the notes of the plan (annotation)",
+    ]

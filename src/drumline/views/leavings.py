@@ -21,7 +21,8 @@ TOLD_ELSEWHERE = frozenset({NOT_LANDED, BY_HAND, CLAIMED, NO_CHECK})
 
 
 class Leavings(Record):
-    """`files` and `work` are by step: what landed, and what one left that is not done; `marked` are the plan's files.
+    """`files` and `work` are by step: what landed, and what one left that is not done; `marked` are the plan's files,
+    `written` its handoffs and notes.
 
     `open` are the declared things that no landing shows, `elsewhere` the other repositories, with what to type there.
     """
@@ -29,6 +30,7 @@ class Leavings(Record):
     files: tuple[tuple[StepId, tuple[str, ...]], ...]
     tests: tuple[str, ...]
     marked: tuple[str, ...]
+    written: tuple[str, ...]
     work: tuple[tuple[StepId, tuple[str, ...]], ...]
     open: tuple[Declared, ...]
     elsewhere: tuple[tuple[str, str], ...]
@@ -39,15 +41,21 @@ def describe_leavings(run: RunState, *, changed: Collection[str] | None = None) 
     over = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
     landed = [one for one in over if one.state is StepEnd.DONE]
     marked = {one.path for one in run.mirrored.values() if one.path}
+    written = {path.partition("#")[0] for path in run.documents}
     left = [one for one in over if one.state in (StepEnd.BLOCKED, StepEnd.FAILED) and one.files]
     return Leavings(
         files=tuple((one.step, one.files) for one in landed if one.files),
         tests=tuple(dict.fromkeys(file for one in landed for file in one.new_tests)),
-        marked=tuple(sorted(path for path in marked if changed is None or _is_among(path, changed))),
+        marked=_choose(marked, changed),
+        written=_choose(written, changed),
         work=tuple((one.step, one.files) for one in left),
         open=tuple(one for one in match_declared(run, {}) if one.open),
         elsewhere=_list_elsewhere(run),
     )
+
+
+def _choose(paths: Collection[str], changed: Collection[str] | None) -> tuple[str, ...]:
+    return tuple(sorted(path for path in paths if changed is None or _is_among(path, changed)))
 
 
 def _is_among(path: str, changed: Collection[str]) -> bool:
@@ -65,7 +73,8 @@ def _list_elsewhere(run: RunState) -> tuple[tuple[str, str], ...]:
 def list_uncommitted(found: Leavings) -> list[str]:
     """What is in no commit of the run, in words."""
     work = [f"the work of {step} ({count_noun(len(files), 'file')}, in its worktree)" for step, files in found.work]
-    return work + ([f"marks in {flatten(name_some(found.marked))}"] if found.marked else [])
+    work += [f"marks in {flatten(name_some(found.marked))}"] if found.marked else []
+    return work + ([f"what steps leave in {flatten(name_some(found.written))}"] if found.written else [])
 
 
 def leavings_lines(found: Leavings) -> list[str]:
@@ -95,7 +104,10 @@ def leavings_json(found: Leavings) -> dict[str, object]:
     return {
         "files": {step: list(files) for step, files in found.files},
         "tests_added": list(found.tests),
-        "uncommitted": {"plan": list(found.marked), "work": {step: list(files) for step, files in found.work}},
+        "uncommitted": {
+            "plan": [*found.marked, *found.written],
+            "work": {step: list(files) for step, files in found.work},
+        },
         "open": [{"step": one.step, "kind": one.kind, "text": one.text, "why": one.why} for one in found.open],
         "repositories": [{"repository": name, "command": command} for name, command in found.elsewhere],
     }

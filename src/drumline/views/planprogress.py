@@ -20,7 +20,8 @@ def tell_change(event: PlanChanged, total: int) -> Told:
     changed = [step.id for step in event.changed]
     data: dict[str, object] = {"changed": changed, "removed": list(event.removed), "cause": event.cause}
     if event.revision:
-        text = f"{event.origin} changes what {name_some(changed) or 'the notes of the plan'} say ({event.cause})"
+        says = f"what {changed[0]} says" if changed else "the notes of the plan"
+        text = f"{event.origin} changes {says} ({event.cause})"
         return Told(event="plan_changed", text=text, data={**data, "origin": event.origin, "total": total})
     if event.cause is not PlanCause.EDIT:
         added = changed[:1]
@@ -53,7 +54,7 @@ def tell_unrevised(event: RevisionRefused) -> Told:
 
 def tell_document(event: DocumentWritten) -> Told:
     """That a step left a document; its text is not for a line."""
-    where = f" for {event.path}" if event.path else ""
+    where = f" for {event.path.partition('#')[0]}" if event.path else ""
     data = {"step": event.step, "kind": event.kind, "path": event.path or None, "digest": event.digest}
     return Told(event="document", text=f"{event.step}: {event.kind} written{where}", data=data)
 
