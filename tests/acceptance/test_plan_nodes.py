@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.acceptance.cli_user import User, make_user, states_of, step_text
+from tests.acceptance.cli_user import User, gates_of, make_user, states_of, step_text
 
 HEALING = """
 name: healing
@@ -50,14 +50,18 @@ def test_a_corrective_step_gets_a_file_and_its_step_another_round(tmp_path: Path
     write_flow(user, "healing", HEALING)
     user.play({"match": {"step": "step-1h"}, "write": {"ground.txt": "firm\n"}})
 
-    ran = user.run("--flow", "healing")
+    asked = user.run("--flow", "healing")
+    [gate] = gates_of(user.status())
+    ran = user.drumline("answer", gate, "yes", "--resume")
 
+    assert (asked.code, gate.startswith("trust-step-1h.")) == (2, True), asked.text
+    assert "check: test -f ground.txt" in asked.err
     assert ran.code == 0, ran.text
     assert states_of(user.status()) == {"step-1": "done", "step-1h": "done", "step-2": "done"}
     assert "depends_on: [step-1h]" in user.file("step-1")
     assert "# step-1h: Make step-1 possible" in user.file("step-1h")
     assert "status: done" in user.file("step-1h")
-    assert "step-1 adds to the plan (heal): step-1h" in ran.err
+    assert "step-1 adds to the plan (heal): step-1h" in asked.err
     assert "step-1 gets another round: its corrective step step-1h is done" in ran.err
     assert "step-2: summary written" in ran.err
     assert user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()[-1] == "[step-1h] Make step-1 possible"

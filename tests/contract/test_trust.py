@@ -40,6 +40,17 @@ def test_where_nobody_is_there_only_what_was_refused_is_held_back(kind: str, tmp
 
 
 @pytest.mark.parametrize("asks", [True, False])
+def test_what_was_made_up_in_a_run_waits_for_a_person_in_any_case(kind: str, tmp_path: Path, *, asks: bool) -> None:
+    trust = open_one(kind, tmp_path, asks=asks)
+
+    first, again = (list(trust.find_untrusted([ONE], made=True)) for _ in range(2))
+    trust.accept([ONE])
+
+    assert first == again == [ONE]
+    assert list(trust.find_untrusted([ONE], made=True)) == []
+
+
+@pytest.mark.parametrize("asks", [True, False])
 def test_the_last_word_about_a_command_counts(kind: str, tmp_path: Path, asks: bool) -> None:
     trust = open_one(kind, tmp_path, asks=asks)
     trust.refuse([ONE])

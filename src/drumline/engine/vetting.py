@@ -1,6 +1,8 @@
-"""Which steps bring commands that a person has to accept first. The rule: a plan edited in mid-run is asked about, too.
+"""Which steps bring commands that a person has to accept first.
 
-What a person answers at a gate is remembered for the repository, so that it is not asked again.
+The rule: a plan edited in mid-run is asked about, too; and so is, also where nobody is there, the test that a flow or
+an agent made up for a corrective step. What a person answers at a gate is remembered for the repository, so that it is
+not asked again.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from drumline.core.ids import StepId
 from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.state import RunState
-from drumline.core.trust import Brought
+from drumline.core.trust import CHECK, Brought
 from drumline.engine.brought import list_step_commands
 from drumline.ports.trust import Trust
 from drumline.record import Record, field
@@ -41,7 +43,11 @@ class Vetting(Record):
         return found
 
     def _examine(self, run: RunState, step: Step) -> tuple[Brought, ...]:
-        commands = tuple(self.trust.find_untrusted(list_step_commands(step, run.begun.profiles, base=self.base)))
+        brought = list_step_commands(step, run.begun.profiles, base=self.base)
+        planned = run.corrections.get(step.id)
+        made = [one for one in brought if planned and one.kind == CHECK and one.text == planned.correction.test]
+        others = self.trust.find_untrusted(one for one in brought if one not in made)
+        commands = (*others, *self.trust.find_untrusted(made, made=True))
         if not commands:
             return ()
         answer = run.answer(gates.trust_id(step, commands))

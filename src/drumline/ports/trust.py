@@ -11,8 +11,11 @@ from drumline.core.trust import Brought
 class Trust(Protocol):
     """Remembers what people accepted and refused, for one repository."""
 
-    def find_untrusted(self, found: Iterable[Brought]) -> Sequence[Brought]:
-        """Those of the commands that must not be executed before a person has accepted them."""
+    def find_untrusted(self, found: Iterable[Brought], *, made: bool = False) -> Sequence[Brought]:
+        """Those of the commands that must not be executed before a person has accepted them.
+
+        With `made` they were made up in a run, by a flow or an agent: what is new waits for a person in any case.
+        """
         ...
 
     def accept(self, found: Iterable[Brought]) -> None:
@@ -27,7 +30,7 @@ class Trust(Protocol):
 class EverythingTrusted:
     """Trusts every command, for those who have asked already or need not ask."""
 
-    def find_untrusted(self, found: Iterable[Brought]) -> Sequence[Brought]:
+    def find_untrusted(self, found: Iterable[Brought], *, made: bool = False) -> Sequence[Brought]:
         """Nothing."""
         return ()
 

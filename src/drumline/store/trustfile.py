@@ -54,8 +54,8 @@ class FileTrust(Record):
         found: Mapping[str, Verdict] = self._cached["verdicts"]  # type: ignore[assignment]  # written one line above
         return found
 
-    def find_untrusted(self, found: Iterable[Brought]) -> Sequence[Brought]:
-        """What a person has to see first: all that is new where somebody is asked, else what was refused."""
+    def find_untrusted(self, found: Iterable[Brought], *, made: bool = False) -> Sequence[Brought]:
+        """What a person has to see first: all that is new where somebody is asked, else what was refused, or made."""
         if self.policy == OFF:
             return ()
         said = {digest: verdict.said for digest, verdict in self.read().items()}
@@ -63,6 +63,8 @@ class FileTrust(Record):
         if self.policy == ASK or self.asks:
             return [item for item in commands if said.get(item.digest) != ACCEPTED]
         new = [item for item in commands if item.digest not in said]
+        if made:
+            return [item for item in commands if said.get(item.digest, REFUSED) == REFUSED]
         if new:
             self.list_new(new)
             self.remember(LISTED, new)

@@ -14,10 +14,10 @@ class MemoryTrust(Record):
     asks: bool = True
     said: dict[str, bool] = field(default_factory=dict)
 
-    def find_untrusted(self, found: Iterable[Brought]) -> Sequence[Brought]:
+    def find_untrusted(self, found: Iterable[Brought], *, made: bool = False) -> Sequence[Brought]:
         """Those that must not be executed before a person has accepted them."""
         commands = {item.digest: item for item in found}
-        return [item for digest, item in commands.items() if not self.said.get(digest, not self.asks)]
+        return [item for digest, item in commands.items() if not self.said.get(digest, not (made or self.asks))]
 
     def accept(self, found: Iterable[Brought]) -> None:
         """Remember that a person accepted the commands."""
