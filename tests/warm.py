@@ -370,7 +370,7 @@ def load_program() -> None:
         import_module(name)
     codec = import_module("drumline.core.codec")
     for kind in (*codec.KINDS, *codec.FLOW_KINDS):  # what reads an event is made with the first of its kind
-        with suppress(codec.StoreError):
+        with suppress(codec.UnknownEvent):
             codec.decode(kind, codec.VERSION, "{}")
 
 

@@ -8,7 +8,8 @@
     ├── NeedsPerson          exit 2   nothing is wrong, but a person has to say something first
     ├── StoreError           exit 1   the journal could not be read or written
     │   ├── Conflict                  somebody else appended first: read again and decide again
-    │   └── StaleToken                the claim was taken over: stop driving this step
+    │   ├── StaleToken                the claim was taken over: stop driving this step
+    │   └── UnknownEvent              another version has written this run: all others can be read
     ├── NotAllowed           exit 1   the protocol does not know this move
     ├── SystemRefused        exit 1   the machine refused a file or folder: full, read-only, not permitted, gone
     ├── ChildKilled          exit 1   an agent, a check or its supervisor was killed from outside: do it again
@@ -82,6 +83,10 @@ class StoreError(DrumlineError):
 
 class Conflict(StoreError):
     """Somebody else appended first: read again and decide again."""
+
+
+class UnknownEvent(StoreError):
+    """The journal of a run has what this version does not know: another one has written it."""
 
 
 class StaleToken(StoreError):

@@ -8,11 +8,12 @@ from shlex import quote
 from drumline.core import events as ev
 from drumline.core.ids import GateId, RunId, Stream
 from drumline.core.nearest import did_you_mean
+from drumline.core.recorded import Recorded
 from drumline.core.runfold import glance_run
 from drumline.core.state import RunState
 from drumline.core.waves import find_stop
 from drumline.engine.loading import load_run
-from drumline.errors import InvalidInput
+from drumline.errors import InvalidInput, UnknownEvent
 from drumline.ports.journal import Journal
 from drumline.record import Record
 
@@ -52,14 +53,35 @@ def read_run(store: Journal, run: RunId) -> RunState:
 
 
 def list_runs(store: Journal, *, plan: str | None = None) -> list[RunBrief]:
-    """All runs, or those of one plan, oldest first."""
+    """All runs, or those of one plan, oldest first; without those that another version has written."""
     found: list[RunBrief] = []
     for run in store.runs():
-        recorded = store.read(Stream(run), kinds=_KINDS)
+        recorded = read_known(store, run, _KINDS)
         state = glance_run(RunState(id=run), [r.event for r in recorded])
-        if plan is None or state.begun.plan == plan:
+        if recorded and (plan is None or state.begun.plan == plan):
             times = [r.at for r in recorded]
             found.append(RunBrief(run=run, state=state, started_at=times[0], last_at=max(times)))
+    return found
+
+
+def read_known(store: Journal, run: RunId, kinds: Sequence[str]) -> Sequence[Recorded]:
+    """Events of these kinds from the stream of a run; none if another version has written it."""
+    try:
+        return store.read(Stream(run), kinds=kinds)
+    except UnknownEvent:
+        return ()
+
+
+def list_strange(store: Journal) -> list[RunBrief]:
+    """The runs that another version has written and this one cannot read, with how they began if that is known."""
+    known = {brief.run for brief in list_runs(store)}
+    found: list[RunBrief] = []
+    for run in store.runs():
+        if run not in known:
+            began = read_known(store, run, (ev.RunStarted.__name__,))
+            state = glance_run(RunState(id=run), [entry.event for entry in began])
+            at = began[0].at if began else 0.0
+            found.append(RunBrief(run=run, state=state, started_at=at, last_at=at))
     return found
 
 

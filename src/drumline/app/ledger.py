@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from drumline.app.catalog import read_known
 from drumline.core.events import RunStarted, StepFinished, StepStarted
-from drumline.core.ids import StepId, Stream
+from drumline.core.ids import StepId
 from drumline.core.tally import Tally, add_tallies
 from drumline.core.vocabulary import StepEnd
 from drumline.ports.journal import Journal
@@ -23,7 +24,7 @@ MOST_TIMED = 5
 def read_ledger(store: Journal) -> Mapping[str, Tally]:
     """The figures of each check, by the digest of its command."""
     runs = store.runs()[-MOST_RUNS:]
-    recorded = (entry.event for run in runs for entry in store.read(Stream(run), kinds=(StepFinished.__name__,)))
+    recorded = (entry.event for run in runs for entry in read_known(store, run, (StepFinished.__name__,)))
     return add_tallies(tally for event in recorded if isinstance(event, StepFinished) for tally in event.tallies)
 
 
@@ -36,7 +37,7 @@ def list_durations(store: Journal, plan: str) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for run in store.runs()[-MOST_TIMED:]:
         began: dict[StepId, float] = {}
-        for entry in store.read(Stream(run), kinds=kinds):
+        for entry in read_known(store, run, kinds):
             match entry.event:
                 case RunStarted(plan=path) if path != plan:
                     break

@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
+from drumline.app.catalog import list_runs
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.state import RunState
 from drumline.engine.loading import load_run
 from drumline.engine.tidying import choose_label, needs_workspace
-from drumline.errors import DrumlineError, GitError
+from drumline.errors import DrumlineError, GitError, UnknownEvent
 from drumline.isolation.scratch import clear_scratches, find_scratches
 from drumline.ports.journal import Store
 from drumline.ports.roster import Standing
@@ -85,7 +86,7 @@ async def clear_leftovers(cleanup: Cleanup) -> list[Leftover]:
     if cleanup.store is not None:
         known = cleanup.store.runs()
         for run in known:
-            found += await _clear_run(cleanup, cleanup.store, run)
+            found += await _clear_known_run(cleanup, cleanup.store, run)
         found += _list_unknown(cleanup, {*known})
         found += _clear_drafts(cleanup, cleanup.store)
     return found
@@ -99,7 +100,7 @@ async def clear_before_start(cleanup: Cleanup) -> list[Leftover]:
         found += _clear_git(cleanup)  # a git of a dead driver holds its locks until it is ended
         if cleanup.store is not None:
             for run in cleanup.store.runs()[-NEWEST:]:
-                found += await _clear_run(cleanup, cleanup.store, run)
+                found += await _clear_known_run(cleanup, cleanup.store, run)
     return found
 
 
@@ -130,6 +131,15 @@ def _clear_drivers(cleanup: Cleanup) -> Iterator[Leftover]:
         elif not entering:
             why = f"what it started could not be ended: {name_processes(marked(driver))}"
             yield Leftover(kind="driver", path=home, left=why)
+
+
+async def _clear_known_run(cleanup: Cleanup, store: Store, run: RunId) -> list[Leftover]:
+    """The same for each run; of one that another version has written everything stays."""
+    try:
+        return await _clear_run(cleanup, store, run)
+    except UnknownEvent as error:
+        folder, why = cleanup.worktrees / file_name(run), f"another version has written this run: {error}"
+        return [Leftover(kind="worktree", path=path, left=why) for path in _list_folders(folder)]
 
 
 async def _clear_run(cleanup: Cleanup, store: Store, run: RunId) -> list[Leftover]:
@@ -268,7 +278,7 @@ def _list_unknown(cleanup: Cleanup, known: set[RunId]) -> Iterator[Leftover]:
 
 def _clear_drafts(cleanup: Cleanup, store: Store) -> Iterator[Leftover]:
     """Drafts that a dead writer left beside the files of a plan."""
-    plans = {cleanup.top / load_run(store, run).state.begun.plan for run in store.runs()}
+    plans = {cleanup.top / brief.state.begun.plan for brief in list_runs(store)}
     folders = sorted(place if place.is_dir() else place.parent for place in plans)
     for draft in (draft for folder in folders for draft in sorted(folder.glob(DRAFTS))):
         if not _is_old(draft):

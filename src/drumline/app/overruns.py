@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from drumline.app.catalog import list_runs
 from drumline.app.leftovers import Cleanup, Leftover
 from drumline.core.vocabulary import RunEnd
-from drumline.engine.loading import load_run
 from drumline.workspace.runrefs import OURS, RunRef, find_run_refs, remove_refs
 from drumline.workspace.worktrees import file_name
 
@@ -19,8 +19,8 @@ def find_overruns(cleanup: Cleanup) -> list[RunRef]:
     if cleanup.store is None:
         return []
     found: list[RunRef] = []
-    for run in cleanup.store.runs():
-        state = load_run(cleanup.store, run).state
+    for brief in list_runs(cleanup.store):
+        run, state = brief.run, brief.state
         over = state.ended is not None and state.ended.state in OVER and state.started is not None
         if over and not cleanup.roster.drivers(run):
             branch = "" if state.begun.checkout else state.begun.branch  # the person's own

@@ -6,13 +6,13 @@ import time
 
 import click
 
-from drumline.app.catalog import RunBrief, list_runs, read_run
+from drumline.app.catalog import RunBrief, list_runs, list_strange, read_run
 from drumline.cli.options import json_option
 from drumline.cli.output import print_json
 from drumline.cli.paging import page_lines, pager_option
 from drumline.core.ids import FLOW, Stream
 from drumline.store.sqlite import SqliteStore
-from drumline.views.runs import RunRow, count_visits, run_row, runs_json, runs_lines
+from drumline.views.runs import RunRow, count_visits, run_row, runs_json, runs_lines, strange_row
 from drumline.wiring import Project, open_project
 
 
@@ -26,6 +26,7 @@ def command(as_json: bool) -> None:
     if project.has_store():
         store = project.open_store(read_only=True)
         rows = [_row(project, store, brief) for brief in list_runs(store)]
+        rows += [strange_row(brief.state, started_at=brief.started_at) for brief in list_strange(store)]
     if as_json:
         print_json(runs_json(rows))
     elif rows:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from drumline.core import gateevents, planevents, queueevents, reviewevents, runevents, stepevents
 from drumline.core.event import Event
 from drumline.core.flow import events as flow_events
-from drumline.errors import StoreError
+from drumline.errors import UnknownEvent
 from drumline.record import DecodeError, Decoder, Record, ValidationError, convert, encode_json
 
 VERSION = 1
@@ -38,8 +38,10 @@ _FORMER: Mapping[str, tuple[type[Event], Mapping[str, object]]] = MappingProxyTy
     }
 )
 """Events of flows in earlier journals, with what stands for them now."""
-_RENAMED = MappingProxyType({"AttemptStarted": {"relayed": "by_visit"}})
-"""Fields that have another name in earlier journals."""
+_RENAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {"AttemptStarted": {"relayed": "by_visit"}, "GateOpened": {"detail": ""}}
+)
+"""Fields that have another name in earlier journals, or are not read any more."""
 
 
 def encode(event: Event) -> str:
@@ -48,11 +50,11 @@ def encode(event: Event) -> str:
 
 
 def decode(kind: str, version: int, body: str) -> Event:
-    """The event that `encode` wrote, StoreError naming what is unknown, or ValueError if the body is not JSON."""
+    """The event that `encode` wrote, UnknownEvent naming what is unknown, or ValueError if the body is not JSON."""
     if kind in _FORMER and version == VERSION:
         return _upgrade(kind, body)
     if version > VERSION or kind not in _KNOWN:
-        raise StoreError(
+        raise UnknownEvent(
             f"the journal holds an event this version does not know: {kind!r} version {version}",
             hint="upgrade Drumline; nothing was changed",
         )
@@ -80,7 +82,8 @@ def _upgrade(kind: str, body: str) -> Event:
 def _rename(kind: str, body: str) -> Event:
     """An event whose fields have the names of an earlier journal."""
     names, raw = _RENAMED[kind], Decoder(dict[str, Any]).decode(body)
-    return from_plain(_KNOWN[kind], {names.get(name, name): value for name, value in raw.items()})
+    known = {names.get(name, name): value for name, value in raw.items()}
+    return from_plain(_KNOWN[kind], {name: value for name, value in known.items() if name})
 
 
 def decode_all(entries: Sequence[tuple[str, int, str]]) -> list[Event]:
@@ -96,8 +99,8 @@ def from_plain(kind: type[R], raw: dict[str, Any]) -> R:
         raise _unknown_fields(kind.__name__, error) from error
 
 
-def _unknown_fields(kind: str, error: ValidationError) -> StoreError:
-    return StoreError(
+def _unknown_fields(kind: str, error: ValidationError) -> UnknownEvent:
+    return UnknownEvent(
         f"the journal holds a {kind!r} event with fields or values this version does not know: {error}",
         hint="upgrade Drumline; nothing was changed",
     )

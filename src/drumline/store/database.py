@@ -24,7 +24,7 @@ from drumline.store.faults import (
     translate,
 )
 from drumline.store.place import Place, Places
-from drumline.store.schema import MIGRATIONS, create_schema, migrate, read_version
+from drumline.store.schema import MIGRATIONS, READABLE, create_schema, migrate, read_version
 
 T = TypeVar("T")
 
@@ -152,6 +152,10 @@ class Database:
             found = [str(error.__cause__)]  # too broken for the check itself
         return () if found == ["ok"] else tuple(found)
 
+    def read_version(self) -> int:
+        """The version of the file's schema; that of one that is only read may be an older one."""
+        return read_version(self._connection, len(MIGRATIONS))
+
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
@@ -251,7 +255,7 @@ def _prepare(connection: sqlite3.Connection, *, read_only: bool) -> None:
     if not read_only:
         _set_durability(connection)
         migrate(connection)
-    elif version < len(MIGRATIONS):
+    elif version < READABLE:
         raise StoreError(
             f"the store has the older schema version {version}; a reader does not change it to {len(MIGRATIONS)}",
             hint="drumline resume",

@@ -46,6 +46,10 @@ _FIRST = (
 
 _CHECKPOINTS = ("CREATE TABLE checkpoints (run TEXT PRIMARY KEY, version INTEGER, seq INTEGER, body TEXT NOT NULL)",)
 
+READABLE = 1
+"""The oldest version that a reader reads as it is: what is newer than that is asked for only where it can be."""
+CHECKPOINTED = 2
+"""The version from which on there are checkpoints."""
 MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _CHECKPOINTS)
 
 

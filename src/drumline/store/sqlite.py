@@ -32,6 +32,7 @@ from drumline.store.requests import (
     row_values,
     small_rows,
 )
+from drumline.store.schema import CHECKPOINTED
 from drumline.store.statements import (
     ANSWER,
     CHECKPOINT,
@@ -138,6 +139,8 @@ class SqliteStore:
 
     def checkpoint(self, run: RunId) -> Checkpoint | None:
         """The checkpoint kept last for the run, if there is one."""
+        if self._database.read_version() < CHECKPOINTED:
+            return None
         rows = self._database.fetch("SELECT version, seq, body FROM checkpoints WHERE run = ?", (run,))
         return next((Checkpoint(version=version, seq=seq, body=body) for version, seq, body in rows), None)
 

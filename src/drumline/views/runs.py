@@ -14,6 +14,9 @@ from drumline.views.cells import fit, flatten, width
 from drumline.views.duration import age
 from drumline.views.states import name_state
 
+UNREADABLE = "unreadable"
+"""The state of a run that another version has written."""
+STRANGE = "an unreadable run was written by another version of Drumline: finish it with that one; its branch stays"
 _HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
 
 
@@ -51,6 +54,20 @@ def run_row(run: RunState, *, live: bool, started_at: float, visits: int | None 
     )
 
 
+def strange_row(run: RunState, *, started_at: float) -> RunRow:
+    """The row of a run of which no more can be read than, perhaps, how it began."""
+    begun = run.started
+    return RunRow(
+        run=run.id,
+        plan=(begun.plan or begun.plan_name) if begun else "",
+        state=UNREADABLE,
+        started_at=started_at,
+        done=0,
+        total=None,
+        branch=begun.branch if begun else "",
+    )
+
+
 def count_visits(entries: Sequence[Recorded]) -> int:
     """How many visits ended, with those of end nodes, which are the ends of their flows."""
     return sum(1 for entry in entries if isinstance(entry.event, NodeEnded | FlowEnded) and entry.event.node)
@@ -62,7 +79,8 @@ def runs_lines(rows: Sequence[RunRow], *, now: float) -> list[str]:
         return ["no runs yet; start one with: drumline run PLAN"]
     table = [_HEADINGS, *(_cells(row, now) for row in _newest_first(rows))]
     widths = [max(width(line[column]) for line in table) for column in range(len(_HEADINGS))]
-    return ["  ".join(fit(cell, cells) for cell, cells in zip(line, widths, strict=True)).rstrip() for line in table]
+    lines = ["  ".join(fit(cell, cells) for cell, cells in zip(line, widths, strict=True)).rstrip() for line in table]
+    return [*lines, STRANGE] if any(row.state == UNREADABLE for row in rows) else lines
 
 
 def runs_json(rows: Sequence[RunRow]) -> dict[str, object]:
