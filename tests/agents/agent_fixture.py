@@ -23,6 +23,7 @@ from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent
 from drumline.agents.program import Abilities
+from drumline.core.blocked import OFFER
 from drumline.core.ids import RunId, StepId
 from drumline.engine.agent_call import AgentCall
 from drumline.engine.services import know_no_price
@@ -175,7 +176,7 @@ def assign(workspace: Path, log: Path, *, prompt: str = "Please do the work.", *
         prompt_file=log.with_suffix(".md"),
         workspace=workspace,
         log=log,
-        **{"timeout": 200.0, **fields},
+        **{"timeout": 200.0, "may_ask": OFFER in prompt, **fields},
     )
 
 

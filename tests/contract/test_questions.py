@@ -81,7 +81,7 @@ def assign(folder: Path, *, prompt: str = f"Indent it.\n\n{OFFER}", **fields: An
         prompt_file=folder / "prompt.md",
         workspace=folder / "work",
         log=folder / "work.log",
-        **{"timeout": 60.0, **fields},
+        **{"timeout": 60.0, "may_ask": OFFER in prompt, **fields},
     )
 
 

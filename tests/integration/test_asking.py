@@ -98,7 +98,7 @@ def assign(folder: Path, *, prompt: str = f"Greet.\n\n{OFFER}", **fields: Any) -
         prompt_file=folder / "prompt.md",
         workspace=folder / "work",
         log=folder / "logs" / "attempt-1.log",
-        **{"timeout": 240.0, **fields},
+        **{"timeout": 240.0, "may_ask": OFFER in prompt, **fields},
     )
 
 

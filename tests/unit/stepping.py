@@ -10,7 +10,7 @@ from drumline.core.commands import Command, Finish, Park, Release, Restart
 from drumline.core.examination import Verdict
 from drumline.core.life import Phase
 from drumline.core.orders import Orders
-from drumline.core.rounds import begin_round, explain_rejection
+from drumline.core.rounds import begin_round, reject
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import StepEnd
@@ -75,5 +75,4 @@ def _approve(orders: Orders, state: StepState, run: RunState) -> Command:
         case gates.REVISE:
             return _work(orders, state, run)
         case _:
-            reason = explain_rejection(asked.answer.comment)
-            return Finish(state=StepEnd.FAILED, reason=reason, rejected=True)
+            return reject(asked.answer.comment)

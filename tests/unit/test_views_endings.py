@@ -24,7 +24,7 @@ from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.needs import satisfied
 from drumline.core.plan import Marks, Status
-from drumline.core.rounds import explain_rejection
+from drumline.core.rounds import reject
 from drumline.core.vocabulary import DocumentKind, RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
@@ -79,7 +79,8 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
     ("comment", "told"), [("", "  a rejected: by a person"), ("not like this", "  a rejected: not like this")]
 )
 def test_a_rejection_is_told_once(comment: str, told: str) -> None:
-    rejected = finish("a", "failed", reason=explain_rejection(comment), rejected=True)
+    end = reject(comment)
+    rejected = finish("a", "failed", reason=end.reason, rejected=True, said=end.said)
     scene = Scene(steps=[step_of("a")], events=[rejected, ev.RunEnded(state=RunEnd.FAILED, step=StepId("a"))], live=[])
 
     assert told in summary_lines(summary(scene.snapshot()))

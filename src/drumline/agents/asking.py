@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.agents import load
-from drumline.core.blocked import OFFER, find_question
+from drumline.core.blocked import find_question
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.isolation.scratch import open_scratch
@@ -47,7 +47,7 @@ class ConnectedAgent(Record):
     async def work(self, assignment: Assignment) -> Outcome:
         """Let it work, with the tool if its prompt offers to ask. No process of it is left when this returns."""
         try:
-            if OFFER in assignment.prompt:
+            if assignment.may_ask:
                 return await self._work_connected(assignment)
             return await self.open(servers=self.servers).work(assignment)
         except InvalidInput as error:

@@ -19,7 +19,8 @@ OFFER = (
     'is nothing but this JSON object: {"blocked": "your question, with all that is needed to answer it"}. Where there '
     'is a choice, add "options": ["…", "…"]. The answer comes with your next task. Do not ask for leave to do the task.'
 )
-"""What an agent is told that may ask a person. Only the answer to a prompt with these words is read as a question."""
+"""What an agent is told that may ask a person. Only the answer to a prompt with these words is read as a question:
+the assignment says that it has them."""
 WRONG = (
     "If the step itself is wrong (it contradicts itself or the code, what it asks for is there already, or it cannot "
     'be done), end with this object in its place: {"status": "blocked", "class": "plan", "blocker": "what is wrong", '

@@ -159,12 +159,14 @@ class Release(Command):
 class Finish(Command):
     """The step needs no more driving. `failure` is the class of a check failure that is not the work's.
 
-    `opens` is a question about a blocked one, whose answer reopens it; `login` what to type before it is tried again.
+    `opens` is a question about a blocked one, whose answer reopens it; `login` what to type before it is tried again,
+    `said` why a person has rejected it.
     """
 
     state: StepEnd
     reason: str = ""
     rejected: bool = False
+    said: str = ""
     failure: str = ""
     opens: GateOpened | None = None
     login: str = ""

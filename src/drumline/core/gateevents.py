@@ -37,7 +37,7 @@ class GateOpened(Event):
     With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
     `about` is the attempt or the round of the step that it asks about, `asks` what an agent asks in its own words,
     `permissions` what it asks leave for, `items` what a person has to verify, `doubts` the steps that a person is to
-    accept, `paths` the files that it is about.
+    accept, `paths` the files that it is about, `shown` the digests of the proposals that it shows whole.
     """
 
     gate: GateId
@@ -56,6 +56,7 @@ class GateOpened(Event):
     items: tuple[ManualItem, ...] = ()
     doubts: tuple[Doubt, ...] = ()
     paths: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 class GateAnswered(Event):

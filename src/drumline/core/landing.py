@@ -50,7 +50,7 @@ from drumline.core.queue import (
     choose_turn,
 )
 from drumline.core.reviewing import tell_left
-from drumline.core.rounds import explain_rejection
+from drumline.core.rounds import reject
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.verdicts import NOTHING_DONE, UNTESTED, Judging, is_unchanged, judge_work
@@ -110,7 +110,7 @@ def _conclude(orders: Orders, state: StepState, run: RunState, found: Judging) -
         case GateAnswered(choice=gates.RETRY):
             return found
         case GateAnswered(comment=comment):
-            return Finish(state=StepEnd.FAILED, reason=explain_rejection(comment), rejected=True)
+            return reject(comment)
         case waits:
             return waits
 

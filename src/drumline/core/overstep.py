@@ -20,11 +20,11 @@ from drumline.core.needs import satisfied
 from drumline.core.orders import Orders
 from drumline.core.ownership import SHARED, names, stands_above, take_apart
 from drumline.core.plan import Step
-from drumline.core.rounds import explain_rejection
+from drumline.core.rounds import reject
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.strays import MOST_NAMED, NOTHING, Foreign, Strayed, tell_strayed
-from drumline.core.vocabulary import GateKind, Ownership, StepEnd
+from drumline.core.vocabulary import GateKind, Ownership
 from drumline.record import Record, replace
 
 
@@ -166,7 +166,7 @@ def follow_stray(orders: Orders, state: StepState, run: RunState) -> Park | Fini
         case GateAnswered(choice=gates.UNDO):
             return Undo(paths=stray.refused)
         case GateAnswered(comment=comment):
-            return Finish(state=StepEnd.FAILED, reason=explain_rejection(comment), rejected=True)
+            return reject(comment)
         case waits:
             return waits
 

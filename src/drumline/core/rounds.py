@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drumline.core.commands import Recheck, Restart
+from drumline.core.commands import Finish, Recheck, Restart
 from drumline.core.corrections import is_asked_for
 from drumline.core.foul import tell_foul
 from drumline.core.ids import StepId
@@ -12,11 +12,7 @@ from drumline.core.plan import Step
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.core.vocabulary import GateKind
-
-REJECTION = "rejected: "
-"""How the reason of a step begins that a person rejected with a comment."""
-REJECTED = "rejected by a person"
+from drumline.core.vocabulary import GateKind, StepEnd
 
 
 def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:
@@ -51,14 +47,10 @@ def find_rejection(run: RunState, step: StepId) -> str:
     return said[-1] if said else ""
 
 
-def explain_rejection(comment: str) -> str:
-    """The reason of a step that a person rejects."""
-    return f"{REJECTION}{comment}" if comment else REJECTED
-
-
-def shorten_rejection(reason: str) -> str:
-    """The reason of a rejected step behind the word rejected."""
-    return "by a person" if reason == REJECTED else reason.removeprefix(REJECTION)
+def reject(comment: str, *, otherwise: str = "") -> Finish:
+    """The end of a step that a person rejects; without a comment `otherwise` says why, if anything does."""
+    reason = f"rejected: {comment}" if comment else otherwise or "rejected by a person"
+    return Finish(state=StepEnd.FAILED, reason=reason, rejected=True, said=comment or otherwise or "by a person")
 
 
 def _is_decided(state: StepState, step: Step, run: RunState) -> bool:

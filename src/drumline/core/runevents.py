@@ -139,7 +139,7 @@ class StepFinished(Event):
     that landed in place of files outside of the repository. `ignored` are all that its agents made and that did not
     land. `tests` are the files of its judge that it has changed, `new_tests` those with tests that it has added,
     `mutants` those of its work that were tried.
-    `login` is what to type before it is tried again, if its agent is not logged in.
+    `login` is what to type before it is tried again, if its agent is not logged in; `said` why a person rejected it.
     `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead. `base` is the
     commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
     the last walk of the run itself. `landed_by` is the corrective step whose commit does what this one was to do.
@@ -167,6 +167,7 @@ class StepFinished(Event):
     deleted: tuple[str, ...] = ()
     usage: Mapping[str, int | float] = field(default_factory=dict)
     rejected: bool = False
+    said: str = ""
     notices: tuple[str, ...] = ()
     coming: tuple[Foreign, ...] = ()
     failure: str = ""

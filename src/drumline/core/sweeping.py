@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 
 from drumline.core.flow.model import Json
@@ -110,10 +111,19 @@ def split_diff(diff: str) -> tuple[list[str], list[str]]:
     return [one[1:] for one in lines if one.startswith("-")], [one[1:] for one in lines if one.startswith("+")]
 
 
+def list_shown(sweep: Sweep, question: str) -> tuple[str, ...]:
+    """The digests of the proposals of which a question shows every word."""
+    return tuple(_digest(one) for one in sweep.proposals if one.diff and tell_proposal(one) in question)
+
+
+def _digest(proposal: Proposal) -> str:
+    return hashlib.blake2b(tell_proposal(proposal).encode(), digest_size=16).hexdigest()
+
+
 def find_yes(run: RunState, origin: StepId, proposal: Proposal) -> Gate | None:
     """Where a person was shown exactly this change and wants it; None without such a gate."""
     asked = (gate for gate in reversed(run.gates.values()) if gate.opened.step == origin)
-    shown = (gate for gate in asked if proposal.diff and tell_proposal(proposal) in gate.opened.question)
+    shown = (gate for gate in asked if _digest(proposal) in gate.opened.shown)
     return next((gate for gate in shown if gate.answer is not None and gate.answer.choice == APPLY), None)
 
 

@@ -20,7 +20,7 @@ from drumline.core.overstep import complain, follow_stray
 from drumline.core.ownword import follow_denial, is_denied
 from drumline.core.products import tell_ignored
 from drumline.core.roles import only_reads
-from drumline.core.rounds import explain_rejection, find_answer
+from drumline.core.rounds import find_answer, reject
 from drumline.core.sharing import complain_broken
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
@@ -77,7 +77,7 @@ def _after_foul(orders: Orders, state: StepState, run: RunState) -> Judging:
         case GateAnswered(choice=gates.UNDO):
             return Verdict.FOUL
         case GateAnswered(comment=comment):
-            return Finish(state=StepEnd.FAILED, reason=explain_rejection(comment), rejected=True)
+            return reject(comment)
         case waits:
             return waits
 

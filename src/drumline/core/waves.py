@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from drumline.core import gates
 from drumline.core.gateevents import ManualItem
 from drumline.core.ids import Commit, GateId, StepId
@@ -20,14 +22,13 @@ def find_barrier(run: RunState) -> int | None:
 
 def find_open_wave(run: RunState, level: int) -> GateId | None:
     """The question about a wave that is not answered yet."""
-    first = gates.wave_id(level)
-    return next((gate for gate in run.unanswered if gate == first or gate.startswith(f"{first}.")), None)
+    asked = (gates.wave_id(level, number) for number in range(count_waves(run, level)))
+    return next((gate for gate in asked if gate in run.unanswered), None)
 
 
 def count_waves(run: RunState, level: int) -> int:
     """How many questions about a wave were asked."""
-    first = gates.wave_id(level)
-    return sum(1 for gate in run.gates if gate == first or gate.startswith(f"{first}."))
+    return next(number for number in count() if gates.wave_id(level, number) not in run.gates)
 
 
 def find_stop(run: RunState) -> Gate | None:

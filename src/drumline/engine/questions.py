@@ -8,7 +8,7 @@ that has a schema to fit answers by that alone, and a failure stays one: there t
 
 from __future__ import annotations
 
-from drumline.core.blocked import OFFER, find_question, write_question
+from drumline.core.blocked import find_question, write_question
 from drumline.core.ownword import NOT_DONE
 from drumline.core.selfreport import BLOCKED, find_denial
 from drumline.core.taxonomy import Failure
@@ -26,7 +26,7 @@ class AskingAgent(Record):
         outcome = await self.agent.work(assignment)
         if outcome.failure or outcome.question or assignment.output_schema is not None:
             return outcome
-        question = find_question(outcome.message) if OFFER in assignment.prompt else ""
+        question = find_question(outcome.message) if assignment.may_ask else ""
         if question or not assignment.self_report:
             return replace(outcome, question=question)
         return _heed(outcome, judged=assignment.judged)

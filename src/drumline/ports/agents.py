@@ -58,8 +58,9 @@ class Assignment(Record):
     engine counts as well. `writable` are folders beside the workspace that it may write to, `sealed` paths in it that
     it may not. `answers` are what a
     person said to earlier questions of this work, each with the question as the agent's outcome had it; the prompt
-    tells them, too. With `self_report` its own word against its work is heard; without, who gave it the work reads it.
-    With `judged` checks follow, and are heard beside that word. `around` is what may change outside of the workspace.
+    tells them, too. With `may_ask` it offers to ask a person. With `self_report` its own word against its work is
+    heard; without, who gave it the work reads it. With `judged` checks follow, and are heard beside that word.
+    `around` is what may change outside of the workspace.
     """
 
     run: RunId
@@ -88,6 +89,7 @@ class Assignment(Record):
     writable: tuple[Path, ...] = ()
     sealed: tuple[Path, ...] = ()
     answers: tuple[Reply, ...] = ()
+    may_ask: bool = False
     self_report: bool = True
     judged: bool = False
     report: Report = ignore

@@ -15,7 +15,6 @@ from drumline.core.ids import FLOW, DriverId, GateId, StepId
 from drumline.core.needs import STUCK
 from drumline.core.plan import RUN_WALKS, Marks, Step
 from drumline.core.proof import Level, Proof, Reason
-from drumline.core.rounds import shorten_rejection
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
@@ -147,7 +146,7 @@ def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
 
 def tell_reason(finished: StepFinished) -> str:
     """Why a step is not done, beside its state."""
-    return shorten_rejection(finished.reason) if finished.rejected else finished.reason
+    return finished.said or finished.reason
 
 
 def _finished(finished: StepFinished, run: RunState) -> Cause:

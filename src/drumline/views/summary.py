@@ -16,7 +16,6 @@ from drumline.core.needs import is_skipped
 from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
-from drumline.core.rounds import shorten_rejection
 from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
@@ -72,11 +71,12 @@ class Landed(Record):
 
 
 class Unfinished(Record):
-    """A step that is not done, and why."""
+    """A step that is not done, and why; `said` is what a person said who rejected it."""
 
     step: StepId
     state: str
     reason: str
+    said: str = ""
 
 
 class Summary(Record):
@@ -287,12 +287,13 @@ def _tell_more(finished: StepFinished) -> tuple[str, str, str]:
 
 
 def _tell_unfinished(found: Unfinished) -> str:
-    reason = shorten_rejection(found.reason) if found.state == StepStanding.REJECTED else found.reason
-    return f"{found.step} {join_reason(found.state, flatten(reason))}"
+    return f"{found.step} {join_reason(found.state, flatten(found.said or found.reason))}"
 
 
 def _unfinished(snapshot: Snapshot, step: StepId, *, idle: str = "in work") -> Unfinished:
-    return Unfinished(step=step, state=step_state(snapshot, step), reason=step_reason(snapshot, step) or idle)
+    finished, reason = snapshot.run.finished.get(step), step_reason(snapshot, step) or idle
+    said = finished.said if finished is not None else ""
+    return Unfinished(step=step, state=step_state(snapshot, step), reason=reason, said=said)
 
 
 def _is_judged(snapshot: Snapshot, step: StepId) -> bool:

@@ -15,7 +15,7 @@ from drumline.core.events import AttemptStarted, CheckStarted, ComparisonStarted
 from drumline.core.flow.events import FlowEnded, NodeEnded, NodeStarted
 from drumline.core.flow.fold import fold_flows
 from drumline.core.flow.model import Json, NodeId
-from drumline.core.flow.scopes import call_scope, parent_scope
+from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.state import FlowState, Key
 from drumline.record import Record, field
 from drumline.views.cells import flatten
@@ -149,7 +149,7 @@ def _stop_at(key: Key, event: NodeEnded | FlowEnded, state: FlowState) -> Moment
 
 def _collected(event: NodeEnded | FlowEnded) -> Mapping[str, Json]:
     """An item of a map writes nothing: what it came to is collected."""
-    return {"output": event.output} if isinstance(event, NodeEnded) and event.scope.endswith("]") else {}
+    return {"output": event.output} if isinstance(event, NodeEnded) and split_item(event.scope) else {}
 
 
 def _outcome(walk: Walk, trace: Trace) -> str:

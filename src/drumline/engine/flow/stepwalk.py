@@ -25,10 +25,11 @@ from drumline.core.flow.questions import list_waiting
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import Phase
-from drumline.core.rounds import begin_round, explain_rejection, find_rejection
+from drumline.core.rounds import begin_round, find_rejection, reject
 from drumline.core.stepfold import begins_walk, fold_step, list_walked
 from drumline.core.steprules import KILLED, explain_kills, recover
 from drumline.core.stepstate import StepState
+from drumline.core.sweeping import list_shown
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.verdicts import open_approval
 from drumline.core.vocabulary import GateKind, StepEnd, WalkEnd
@@ -275,8 +276,7 @@ class StepFlowWalk(FlowWalk):
         reason = ended.output.strip() or ended.reason or f"its flow came to the end {ended.node!r}"
         if ended.status is not WalkEnd.REJECTED:
             return cmd.Finish(state=ended.status.of_step, reason=reason, opens=self._ask_about(ended, reason))
-        comment = find_rejection(self.run, self.step)
-        return cmd.Finish(state=StepEnd.FAILED, reason=explain_rejection(comment) if comment else reason, rejected=True)
+        return reject(find_rejection(self.run, self.step), otherwise=reason)
 
     def _ask_about(self, ended: FlowEnded, reason: str) -> ev.GateOpened | None:
         """The question about a step that is blocked, if its end asks one."""
@@ -293,7 +293,7 @@ class StepFlowWalk(FlowWalk):
         else:
             end = write_run_end(command, self.state, work.orders)
         usage = spending.add_up((self.state.usage, self._journal.meter.usage))
-        return replace(add_figures(end, self.state), usage=usage)
+        return replace(add_figures(end, self.state), usage=usage, said=command.said[:MOST_MESSAGE])
 
     async def _let_go(self) -> None:
         """Give the claim back: what was at work is lost."""
@@ -362,7 +362,9 @@ class StepFlowWalk(FlowWalk):
         """The gate of a visit; at one that can `revise`, any text of one's own is a revision."""
         node = question.state.chart.nodes[question.key.node]
         if not _approves(question) or not isinstance(node, ApprovalNode):
-            return FlowWalk._open_question(self, question)
+            opens = FlowWalk._open_question(self, question)
+            swept = self.state.swept
+            return replace(opens, shown=list_shown(swept.sweep, opens.question)) if swept is not None else opens
         opens = open_approval(self.work.orders, self.state, self.run)
         told = write_question(node, question.state.view(question.key))
         return replace(opens, question=told, options=node.options)

@@ -269,6 +269,7 @@ class _AgentVisit:
             budget=visit.budget,
             turns=self.node.turns,
             answers=visit.answers,
+            may_ask=self.node.output_schema is None,
             self_report=hears_report(self.node, visit.flow),
             around=visit.around,
         )

@@ -240,6 +240,7 @@ class _Attempt(Record):
             budget=command.budget,
             turns=self.terms.turns,
             answers=command.answers,
+            may_ask=True,
             judged=True,
             around=self.work.describe_around(),
             sealed=_list_sealed(self.work),
