@@ -75,11 +75,17 @@ def _read_prompts(folder: Path) -> dict[str, list[float]]:
     lengths: dict[str, list[float]] = {}
     store = SqliteStore.open(project.top / ".git" / "drumline" / "state.db")
     for entry in store.tail(RunId(home.name)):
-        event, file = entry.event, home / entry.stream.step
-        if isinstance(event, AttemptStarted) and (file / f"prompt-{event.attempt}.md").is_file():
-            text = (file / f"prompt-{event.attempt}.md").read_text(encoding="utf-8")
-            lengths.setdefault(event.node, []).append(len(text) / LETTERS)
+        event, folder = entry.event, home / entry.stream.step
+        file = _find_first(folder, event.attempt) if isinstance(event, AttemptStarted) else None
+        if file is not None and isinstance(event, AttemptStarted):
+            lengths.setdefault(event.node, []).append(len(file.read_text(encoding="utf-8")) / LETTERS)
     return lengths
+
+
+def _find_first(folder: Path, attempt: int) -> Path | None:
+    """What an attempt was sent first; the demo's agent has no fields to answer with, and is asked for them again."""
+    names = (f"prompt-{attempt}.lost-1.md", f"prompt-{attempt}.md")
+    return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def _play(folder: Path, rigor: str) -> tuple[list[float], list[float]]:
