@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.examples import MANY, some
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Status, Step
+from drumline.core.plan import SIDECAR, Marks, Status, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan, sidecar
 from drumline.planfiles.document import Parsed
@@ -220,7 +220,7 @@ def refuse_nth_change(patched: pytest.MonkeyPatch, nth: int) -> None:
         return replace(self, target)
 
     def failing_unlink(self: Path, missing_ok: bool = False) -> None:
-        if self.name.endswith(sidecar.SUFFIX) and next(calls) >= nth:
+        if self.name.endswith(SIDECAR) and next(calls) >= nth:
             raise OSError("no disk")
         unlink(self, missing_ok=missing_ok)
 

@@ -29,6 +29,7 @@ from drumline.core.vocabulary import DocumentKind, RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.duration import age, duration
+from drumline.views.leavings import describe_leavings
 from drumline.views.report import report_json, report_lines, step_report
 from drumline.views.runs import RunRow, run_row, runs_json, runs_lines
 from drumline.views.snapshot import Snapshot
@@ -303,3 +304,21 @@ def test_the_list_of_runs_is_json() -> None:
 def test_durations_use_two_units_at_most(seconds: float, words: str) -> None:
     assert duration(seconds) == words
     assert age(0.0, seconds) == f"{words} ago"
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ((), ()),
+        (("plan/c.json.drumline.json",), ("plan/c.json.drumline.json",)),
+        (("plan/c.json", "plan/d.md"), ("plan/c.json",)),
+        (("plan/",), ("plan/c.json",)),
+    ],
+)
+def test_marks_are_in_no_commit_where_git_sees_a_change_also_if_a_file_beside_the_plan_has_them(
+    changed: tuple[str, ...], told: tuple[str, ...]
+) -> None:
+    marked = ev.PlanMirrored(step=StepId("a"), marks=Marks(status=Status.DONE), path="plan/c.json", digest="d")
+    run = Scene(steps=[step_of("a")], events=[marked]).run()
+
+    assert describe_leavings(run, changed=changed).marked == told

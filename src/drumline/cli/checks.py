@@ -26,11 +26,10 @@ from drumline.core.checklist import arrange_step
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, FIELDS, PLAN, VARIABLES, arrange
 from drumline.core.outlook import Outlook, look_ahead, tell_worth, todo
 from drumline.core.parallelism import measure_parallelism
-from drumline.core.plan import ACCEPTED, Check, Reading, Step
+from drumline.core.plan import ACCEPTED, SIDECAR, Check, Reading, Step
 from drumline.core.tally import Tally
 from drumline.core.vocabulary import CheckKind
 from drumline.errors import InvalidPlan
-from drumline.planfiles.sidecar import SUFFIX
 from drumline.settings import PREFIX
 from drumline.views.cells import flatten
 from drumline.views.explain import list_caveats
@@ -242,7 +241,7 @@ def _name_place(project: Project, key: str) -> str:
 def _name_origin(check: Check, step: Step, plan: str) -> str:
     place = step.path or plan
     if check.source == ACCEPTED:
-        return f"{place}{SUFFIX}"
+        return f"{place}{SIDECAR}"
     line = check.line or step.line
     return f"{place}:{line}" if line else place
 

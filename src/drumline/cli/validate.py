@@ -30,8 +30,7 @@ from drumline.core.checkenv import tell_left_out
 from drumline.core.checklist import arrange_step, list_unbuilt
 from drumline.core.outlook import look_ahead, todo
 from drumline.core.parallelism import measure_parallelism, parallelism_json
-from drumline.core.plan import Reading
-from drumline.planfiles.sidecar import SUFFIX
+from drumline.core.plan import SIDECAR, Reading
 from drumline.record import replace
 from drumline.views.cells import flatten
 from drumline.views.explain import explain
@@ -109,7 +108,7 @@ def _find_ground(project: Project, reading: Reading) -> Ground:
         with closing(project.open_store(read_only=True)) as store:
             runs = list_runs(store, plan=reading.plan.path)
     if not runs:
-        written = project.repository.last_change([path for path in reading.digests if not path.endswith(SUFFIX)])
+        written = project.repository.last_change([path for path in reading.digests if not path.endswith(SIDECAR)])
         if written is None:
             say("nothing is recorded of this plan yet: it has no run and is in no commit; only the head is looked at")
         else:

@@ -126,6 +126,8 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     qa: tuple[str, ...] = ()
 
 
+SIDECAR = ".drumline.json"
+"""What the name of a file ends with that has what a plan's own file has no place for."""
 RUN_WALKS: Mapping[StepId, Step] = MappingProxyType(
     {
         PREFLIGHT: Step(id=PREFLIGHT, title="before the first step", flow="preflight", alone=True),

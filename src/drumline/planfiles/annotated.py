@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Reading, Step
+from drumline.core.plan import SIDECAR, Marks, Problem, Reading, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import sidecar, writing
@@ -52,7 +52,7 @@ class AnnotatedFiles(DocumentFiles):
         super().__init__(file, dialect, repo=repo, locks=locks)
         self._frugal = dialect
         self._beside = sidecar.sidecar_of(file)
-        self._beside_path = self._path + sidecar.SUFFIX
+        self._beside_path = self._path + SIDECAR
 
     @property
     def patterns(self) -> Sequence[str]:

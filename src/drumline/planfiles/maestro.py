@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Check, Marks, Problem, Reading, Severity, Step
+from drumline.core.plan import SIDECAR, Check, Marks, Problem, Reading, Severity, Step
 from drumline.core.vocabulary import DocumentKind
 from drumline.datatext import Data, Flaw, read_data
 from drumline.errors import InvalidInput
@@ -37,7 +37,7 @@ from drumline.planfiles.maestro_progress import read_downstream, write_progress
 from drumline.planfiles.maestro_sections import insert_section, tick_boxes
 from drumline.planfiles.markdown import read_body
 from drumline.planfiles.preamble import read_preamble
-from drumline.planfiles.sidecar import SUFFIX, Added, Sidecar
+from drumline.planfiles.sidecar import Added, Sidecar
 from drumline.planfiles.source import (
     BOM,
     DOCUMENT_BYTES,
@@ -268,7 +268,7 @@ class MaestroFiles(AnnotatedFiles):
 def _choose(place: Path) -> Path | None:
     """The file that holds the plan: in a directory the state file, else the newest plan by name."""
     if not place.is_dir():
-        return None if place.name.endswith(SUFFIX) else place
+        return None if place.name.endswith(SIDECAR) else place
     for state in (place / "state" / STATE, place / STATE):
         if state.is_file():
             return state

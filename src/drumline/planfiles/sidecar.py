@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Check, Marks, Problem, Status
+from drumline.core.plan import SIDECAR, Check, Marks, Problem, Status
 from drumline.planfiles.drafts import put_file
 from drumline.planfiles.jsonfile import JsonFile, encodable, read_json
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.ports.planfiles import Correction
 from drumline.record import Record, field, replace
 
-SUFFIX = ".drumline.json"
 SCHEMA_VERSION = 1
 EVERY = StepId("*")
 """The place of checks for every step that has none of its own."""
@@ -72,7 +71,7 @@ class Sidecar(Record):
 
 def sidecar_of(file: Path) -> Path:
     """Where the sidecar of a plan's file lies, whether it exists or not."""
-    return file.with_name(file.name + SUFFIX)
+    return file.with_name(file.name + SIDECAR)
 
 
 def load_bytes(file: Path, path: str) -> bytes | Problem:

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Status, Step
+from drumline.core.plan import SIDECAR, Marks, Problem, Status, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.jsonfile import read_json
-from drumline.planfiles.sidecar import SUFFIX, Added
+from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.planfiles.taskmaster_tasks import Item, Items, find_acceptance, find_tags, read_items, to_steps
 from drumline.planfiles.weaving import weave_beside
@@ -122,7 +122,7 @@ class TaskmasterFiles(AnnotatedFiles):
     def recognise(place: Path) -> bool:
         """Whether it is JSON with tasks, at its top or below a tag; a broken tasks.json is ours by its name."""
         file = _find_file(place)
-        if file is None or file.suffix != ".json" or file.name.endswith(SUFFIX):
+        if file is None or file.suffix != ".json" or file.name.endswith(SIDECAR):
             return False
         data = read_bytes(file, "", most=DOCUMENT_BYTES)
         text = data if isinstance(data, Problem) else decode(data, "", most_lines=DOCUMENT_LINES)

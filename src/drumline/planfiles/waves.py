@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from drumline.core.plan import Marks, Problem, Step
+from drumline.core.plan import SIDECAR, Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.jsonfile import read_json
-from drumline.planfiles.sidecar import SUFFIX, Added
+from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.planfiles.waves_chunks import read_chunks
 from drumline.planfiles.weaving import weave_beside
@@ -67,7 +67,7 @@ class WavesFiles(AnnotatedFiles):
     @staticmethod
     def recognise(place: Path) -> bool:
         """Whether it is a JSON file with `waves`; a broken one is ours if it names them."""
-        if place.suffix != ".json" or place.name.endswith(SUFFIX) or place.is_dir():
+        if place.suffix != ".json" or place.name.endswith(SIDECAR) or place.is_dir():
             return False
         data = read_bytes(place, "", most=DOCUMENT_BYTES)
         text = data if isinstance(data, Problem) else decode(data, "", most_lines=DOCUMENT_LINES)

@@ -11,6 +11,7 @@ from shlex import quote
 from drumline.core.deliverables import BY_HAND, CLAIMED, NO_CHECK, NOT_LANDED, Declared, match_declared
 from drumline.core.ids import StepId
 from drumline.core.plaintext import count_noun
+from drumline.core.plan import SIDECAR
 from drumline.core.state import RunState
 from drumline.core.vocabulary import StepEnd
 from drumline.record import Record
@@ -41,6 +42,7 @@ def describe_leavings(run: RunState, *, changed: Collection[str] | None = None) 
     over = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
     landed = [one for one in over if one.state is StepEnd.DONE]
     marked = {one.path for one in run.mirrored.values() if one.path}
+    marked |= {beside for path in marked if (beside := path + SIDECAR) in (changed or ())}
     written = {path.partition("#")[0] for path in run.documents}
     left = [one for one in over if one.state in (StepEnd.BLOCKED, StepEnd.FAILED) and one.files]
     return Leavings(
