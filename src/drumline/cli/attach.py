@@ -12,7 +12,7 @@ import click
 from drumline.app.catalog import find_run, read_run
 from drumline.app.look import Watcher
 from drumline.cli.options import json_option, run_argument
-from drumline.cli.output import is_terminal, print_json, print_lines, say
+from drumline.cli.output import is_terminal, print_json, print_lines, print_text, say
 from drumline.cli.watching import Watch, watch
 from drumline.store.sqlite import SqliteStore
 from drumline.views.states import EXIT_CODES, run_state
@@ -51,7 +51,8 @@ def command(run: str, as_json: bool) -> int:
         print_json(status_json(snapshot))
         return EXIT_CODES[run_state(snapshot)]
     changed = project.repository.uncommitted()
-    print_lines([*summary_lines(summary(snapshot, changed=changed)), *output_lines(snapshot)])
+    print_text(summary_lines(summary(snapshot, changed=changed)))
+    print_lines(output_lines(snapshot))
     return EXIT_CODES[run_state(snapshot)]
 
 

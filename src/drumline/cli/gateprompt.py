@@ -13,7 +13,7 @@ from typing import Literal
 
 import click
 
-from drumline.cli.output import say
+from drumline.cli.output import break_line, say
 from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.gates import check_reply
@@ -134,7 +134,8 @@ def _show(opened: GateOpened) -> None:
     """The question; its words may be an agent's, so nothing of them may move the cursor."""
     say("")
     for line in opened.question.splitlines():
-        say(click.style(flatten(line), bold=True))
+        for part in break_line(flatten(line), sys.stderr).split("\n"):
+            say(click.style(part, bold=True))
     if opened.options:
         others = ", or anything else in your own words" if opened.free else ""
         say(f"  {', '.join(flatten(option) for option in opened.options)}{others}")

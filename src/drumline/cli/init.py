@@ -48,13 +48,18 @@ def command(plan: str, accept: bool, as_json: bool) -> None:
         told = {"found": _list_json(found.found), "missing": _list_json(found.missing), "accepted": accept}
         print_json({"schema_version": SCHEMA_VERSION, "ok": True, "created": created} | told)
         return
-    click.echo("wrote .drumline/config.toml" if written else ".drumline/config.toml is there already; nothing written")
+    click.echo("wrote .drumline/config.toml" if written else _tell_kept(accept=accept and bool(found.found)))
     _offer(found, path, accept=accept)
     if plan:
         click.echo(f"wrote a plan to begin with: plans/{plan}")
         say(f"  next: edit it, then: drumline validate plans/{plan}")
     else:
         say("  next: set your agent in it, then: drumline validate PATH/TO/PLAN")
+
+
+def _tell_kept(*, accept: bool) -> str:
+    """What is said of a configuration that was there before."""
+    return ".drumline/config.toml is there already" + ("" if accept else "; nothing written")
 
 
 def _offer(found: Adoption, path: Path, *, accept: bool) -> None:

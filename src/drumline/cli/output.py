@@ -31,16 +31,16 @@ _NAMES = re.compile(r"(?:(?:'[^']*'|\([^()]*\)|\b[\w./-]*[0-9][\w./-]*)(?:, | an
 
 def say(text: str = "") -> None:
     """A line for people."""
-    click.echo(_wrap(text), err=True)
+    click.echo(break_line(text, sys.stderr), err=True)
 
 
-def _wrap(text: str) -> str:
+def break_line(text: str, stream: TextIO) -> str:
     """On a terminal a long line is broken between words; one with a command stays whole, so that it can be copied."""
-    if len(text) < LEAST_WIDTH or "drumline " in text or "\x1b" in text or not sys.stderr.isatty():
+    if len(text) < LEAST_WIDTH or "drumline " in text or "\x1b" in text or not stream.isatty():
         return text
     from textwrap import wrap
 
-    columns = max(LEAST_WIDTH, find_columns(80, sys.stderr))
+    columns = max(LEAST_WIDTH, find_columns(80, stream))
     indent = " " * (len(text) - len(text.lstrip()))
     return "\n".join(wrap(text, columns, subsequent_indent=f"{indent}  ", break_on_hyphens=False)) or text
 
@@ -94,6 +94,12 @@ def print_json(data: object) -> None:
     is_utf8 = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
     click.echo(json.dumps(data, ensure_ascii=not is_utf8, separators=(",", ":")))
     sys.stdout.flush()
+
+
+def print_text(lines: Iterable[str]) -> None:
+    """Sentences on stdout; on a terminal broken between words, as those of `say`."""
+    for line in lines:
+        click.echo(break_line(line, sys.stdout))
 
 
 def print_lines(lines: Iterable[str]) -> None:

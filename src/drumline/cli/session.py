@@ -22,7 +22,7 @@ from drumline.app.leftovers import clear_before_start
 from drumline.cli.debugging import is_debugging, keep_debug_log
 from drumline.cli.driving import Ears, open_driver
 from drumline.cli.merging import is_merge_due, merge
-from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
+from drumline.cli.output import is_terminal, print_json, print_lines, print_text, problem_json, say
 from drumline.cli.recordings import record_run
 from drumline.cli.trusting import ask_again, open_trust
 from drumline.core.events import GateOpened
@@ -198,9 +198,9 @@ class Session:
             print_json({"schema_version": 1, "event": "summary", **summary_json(summary(snapshot, changed=changed))})
             print_json(status_json(snapshot))
         elif single is not None:
-            print_lines(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
+            print_text(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
         elif snapshot.flow_walk is None:
-            print_lines(summary_lines(summary(snapshot, changed=changed)))
+            print_text(summary_lines(summary(snapshot, changed=changed)))
         else:
             for line in summary_lines(summary(snapshot, changed=changed)):
                 say(line)

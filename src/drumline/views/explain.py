@@ -188,6 +188,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _some(items: Sequence[str], between: str = ", ") -> str:
-    flat = [" ".join(item.split()) for item in items[:MOST]]
-    shown = between.join(item if len(item) <= 40 else item[:39] + "…" for item in flat)
-    return f"{shown} and {len(items) - MOST:,} more" if len(items) > MOST else shown
+    flat = (" ".join(item.split()) for item in items[:MOST])
+    shown = list(dict.fromkeys(item if len(item) <= 40 else item[:39] + "…" for item in flat))
+    more = len(items) - len(shown)
+    return between.join(shown) + (f" and {more:,} more" if more else "")

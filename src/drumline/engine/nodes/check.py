@@ -14,6 +14,7 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, is_work
+from drumline.core.firstlines import find_first
 from drumline.core.flaky import contradicts
 from drumline.core.ids import Tree
 from drumline.core.kinds import judges
@@ -142,7 +143,8 @@ def explain_setup(setup: str, stand: Stand) -> Checked | None:
     failed = FailedCheck(command=setup, exit_code=ended.exit_code, output=told, folder=str(stand.path))
     cause = classify(replace(failed, timed_out=ended.timed_out))
     if cause.failure is CheckFailure.WORK and not stand.changed:
-        cause = Cause(failure=CheckFailure.PACKAGE, evidence=f"the setup command failed: {setup}")
+        why = " / ".join(find_first(told)[:1])
+        cause = Cause(failure=CheckFailure.PACKAGE, evidence=f"the setup command failed: {setup}{why and f': {why}'}")
     output = f"the setup command failed where checks run: {setup}\n{told}"
     return Checked(exit_code=ended.exit_code or TIMED_OUT, output=output[-MOST_OUTPUT:], seconds=0.0, cause=cause)
 
