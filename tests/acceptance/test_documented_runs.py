@@ -245,7 +245,7 @@ SCENES: Mapping[str, Scene] = {
 
 def read_page(page: Path) -> Iterator[list[str]]:
     """The commands of a page as words, each once, with what stands in for open names."""
-    seen = {("do",)}  # without a task the page speaks of the command
+    seen: set[tuple[str, ...]] = {("do",)}  # without a task the page speaks of the command
     for _, command in list_commands(page.read_text(encoding="utf-8")):
         for part in re.split(r";\s+(?=drumline )", command):
             part = part.replace("--record FILE", "--record run.yaml")

@@ -89,6 +89,18 @@ def test_setup_that_fails_with_what_the_work_asks_for_goes_back_to_the_agent(use
     assert user.landed("requirements.txt") == "3"
 
 
+def test_setup_that_fails_only_where_checks_run_is_told_with_its_reason_and_no_check_is_blamed(user: User) -> None:
+    setup = "case $PWD in *verify*) echo 'error: no such host' >&2; exit 1;; esac"
+
+    ran = drive(user, [step_text("step-1")], setup=setup)
+
+    reported = user.type("report", "--json").json["steps"]
+    assert isinstance(reported, list)
+    assert ran.code == 2, ran.text
+    assert f"the setup command failed: {setup}: error: no such host" in ran.text
+    assert reported[0]["notices"] == []
+
+
 def test_what_setup_makes_outside_of_known_folders_is_there_for_every_check(user: User) -> None:
     steps = [step_text(f"step-{n}", checks=(f"test -f step-{n}.txt && grep 1 made.log", IN_PLACE)) for n in (1, 2)]
 

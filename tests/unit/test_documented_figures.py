@@ -11,7 +11,7 @@ import pytest
 
 import drumline
 from drumline.core import corrections, lessons, mutants, reviewing, risk, routing, taxonomy
-from drumline.core.gates import GateKind
+from drumline.core.vocabulary import GateKind
 from drumline.engine import mutation
 from drumline.engine.nodes import compare
 from drumline.isolation import homecopy, tokens, watched

@@ -23,7 +23,7 @@ font-size:18px;margin:36px 0 10px;border-bottom:1px solid var(--line);padding-bo
 margin:18px 0 6px}p{margin:4px 0}.soft{color:var(--soft)}code,pre{font:12.5px/1.45 ui-monospace,monospace}table{
 border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:5px 10px 5px 0;
 vertical-align:top;border-bottom:1px solid color-mix(in srgb,var(--line) 35%,transparent)}th{color:var(--soft);
-font-weight:600}td.n,th.n{padding-right:18px;text-align:right;font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}.pill{
+font-weight:600}td.n,th.n{padding-right:18px;text-align:right;font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}.id{white-space:nowrap}.pill{
 display:inline-block;padding:0 8px;border-radius:10px;border:1px solid var(--waiting-line);
 background:var(--waiting);font-size:13px;white-space:nowrap}.p-done,.p-proved,.p-passed{background:var(--done);
 border-color:var(--done-line)}.p-kept,.p-unproved,.p-running{background:var(--running);
@@ -138,7 +138,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence
 def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for step in steps:
-        told = [", ".join(step["reasons"]), step["reason"] or ""]
+        told = [", ".join(step["reasons"]).replace("_", " "), step["reason"] or ""]
         by = f"landed by {step['landed_by']}"
         told += [by] if step["landed_by"] and step["reason"] != by else []
         commit = f"<code>{text(step['commit'][:9])}</code>" if step["commit"] else ""
@@ -163,14 +163,19 @@ def _timeline(report: Mapping[str, Any]) -> str:
     return f'<div class="scroll">{drawn}</div><p class="key soft">{key}</p>' if drawn else ""
 
 
+def _name(step: str) -> str:
+    """A step's id on one line."""
+    return f'<span class="id">{text(step)}</span>'
+
+
 def _findings(report: Mapping[str, Any]) -> str:
     kinds = ("unresolvedBlockers", "concerns", "nits", "unassigned", "deferred")
     rows = [
-        (kind, text(one["step"]), text(f"{one['file']}:{one['line'] or ''}"), text(one["title"]), text(one["detail"]))
+        (kind, _name(one["step"]), text(f"{one['file']}:{one['line'] or ''}"), text(one["title"]), text(one["detail"]))
         for kind in kinds
         for one in report[kind]
     ]
-    notices = [("notice", text(step["id"]), "", text(one), "") for step in report["steps"] for one in step["notices"]]
+    notices = [("notice", _name(step["id"]), "", text(one), "") for step in report["steps"] for one in step["notices"]]
     found = [*rows, *notices]
     return _table(("Kind", "Step", "Place", "What", "Detail"), found) if found else '<p class="soft">None.</p>'
 

@@ -71,7 +71,9 @@ def plain(value: object) -> str:
 
 def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
     passed = sum(check["verdict"] == "passed" for check in step["checks"])
-    proof = " ".join([step["level"] or "", f"({', '.join(step['reasons'])})" if step["reasons"] else ""]).strip()
+    proof = " ".join(
+        [step["level"] or "", f"({', '.join(step['reasons']).replace('_', ' ')})" if step["reasons"] else ""]
+    ).strip()
     state = join_reason(step["state"], plain(step["reason"])) if step["reason"] else step["state"]
     commit = f"`{step['commit'][:SHORT]}`" if step["commit"] else ""
     count = f"{passed}/{len(step['checks'])}"

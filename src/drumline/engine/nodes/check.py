@@ -177,7 +177,8 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     work.tools.bases.note(command.check.command, found.seconds)
     if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
         raise ChildKilled(f"the check {command.check.command}")
-    left = await _tidy(work, command, state, stand)
+    # Where the setup command failed, the work was not laid out: nobody has changed it.
+    left = Left(tree=tree) if stand.failed is not None else await _tidy(work, command, state, stand)
     tests = found.outcomes.tests if found.outcomes is not None else ()
     secret = bool(work.orders.find_held_out(command.number))
     ended = replace(
