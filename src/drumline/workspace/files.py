@@ -30,6 +30,15 @@ from drumline.workspace.readable import clear_pipes, open_up, refuse_any_pipe, r
 from drumline.workspace.repository import exclude_path, exclude_pattern
 from drumline.workspace.trees import LINK, compare_trees, is_plain, note_changes, note_plain
 
+SIDE_BY_SIDE = {
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "checkout.workers",
+    "GIT_CONFIG_VALUE_0": "0",  # as many as there are processors
+    "GIT_CONFIG_KEY_1": "checkout.thresholdForParallelism",
+    "GIT_CONFIG_VALUE_1": "1000",
+}
+"""Lets git write many files by several processes, which takes about half as long with two."""
+
 
 class WorkFiles:
     """The files at `path`; `aside` is a folder of ours outside of it.
@@ -71,7 +80,8 @@ class WorkFiles:
     async def change(self, tree: Tree) -> None:
         """Make the files that the index knows those of `tree`; what `tree` itself does not ignore stays, too."""
         clear_pipes(self.path)
-        await self._run("read-tree", "--reset", "-u", tree)
+        look = partial(refuse_any_pipe, self.path)
+        await self._git.run("read-tree", "--reset", "-u", tree, env=SIDE_BY_SIDE, look=look)
         self._remember(tree)
 
     def _read_index(self) -> Mapping[str, Entry] | None:
