@@ -83,6 +83,17 @@ def test_an_empty_log_leaves_one_blank_line(tmp_path: Path) -> None:
     assert list(log_lines(log, "check 1", (), raw=False))[1:] == [""]
 
 
+def test_the_log_of_a_setup_command_is_cut_to_the_lines_that_decide(tmp_path: Path) -> None:
+    log = tmp_path / "setup-verify.log"
+    log.write_text("".join(f"line {n}\n" for n in range(100)) + "error: no such host\n" + "more\n" * 100)
+
+    shown = list(log_lines(log, "setup", (), raw=False))
+
+    assert "error: no such host" in shown
+    assert len(shown) < 20
+    assert len(list(log_lines(log, "setup", (), raw=True))) == 203
+
+
 def test_long_text_on_a_terminal_is_broken_between_words_and_commands_are_not(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ from drumline.views.transcript import (
     read_happened,
     transcript_lines,
 )
+from drumline.views.visitlogs import SETUP
 
 _STYLES: Mapping[str, Mapping[str, object]] = {
     "act": {"fg": "cyan"},
@@ -70,8 +71,8 @@ def log_lines(
     if is_transcript(told):
         yield from _fold_prompt(file)
         yield from style(transcript_lines(told, clock))
-    elif check is not None and not raw:
-        yield from cut_log(read_log(file), failed=check.exit_code != 0)
+    elif not raw and (check is not None or file.name.startswith(SETUP)):
+        yield from cut_log(read_log(file), failed=check is None or check.exit_code != 0)
     elif text := read_log(file):
         # Line by line: a code without an end must not take the rest of the log with it.
         yield from (strip_controls(line) for line in text.split("\n"))
