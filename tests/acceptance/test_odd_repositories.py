@@ -32,11 +32,29 @@ def make_sparse(user: User) -> User:
     return user
 
 
+def make_with_submodule(user: User) -> User:
+    other = user.folder / "other"
+    allowed = ("-c", "protocol.file.allow=always")
+    user.git("init", "-q", str(other))
+    user.git("-C", str(other), *COMMIT.split()[1:], "--allow-empty", "-m", "x")
+    user.git(*allowed, "submodule", "--quiet", "add", str(other), "module")
+    user.commit_all("module")
+    return user
+
+
 def move_to_odd_name(user: User) -> User:
     return replace(user, repo=user.repo.rename(user.folder / "mein Projekt größer 日本"))
 
 
-@pytest.mark.parametrize("make", [make_shallow, make_sparse, move_to_odd_name])
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_shallow,
+        make_sparse,
+        pytest.param(make_with_submodule, marks=pytest.mark.long),
+        move_to_odd_name,
+    ],
+)
 def test_a_run_lands_in_a_repository_that_is_not_a_plain_clone(user: User, make: Callable[[User], User]) -> None:
     (user.repo / "more.txt").write_text("more\n", encoding="utf-8")
     user = make(user)
@@ -68,3 +86,14 @@ def test_what_an_agent_does_to_git_in_its_worktree_does_not_reach_the_run_branch
     assert user.git("rev-parse", f"{user.branch()}~1") == base
     assert user.git("diff", "--name-only", base, user.branch()).split() == ["step-1.txt"]
     assert "step-9" not in user.git("log", "-1", "--format=%B", user.branch())
+
+
+def test_a_bare_repository_is_refused_by_name(tmp_path: Path) -> None:
+    with leaving_nothing(tmp_path):
+        kim = make_user(tmp_path, step_text("step-1"))
+        kim.git("clone", "-q", "--bare", str(kim.repo), str(kim.folder / "bare.git"))
+
+        ran = replace(kim, repo=kim.folder / "bare.git").drumline("run", "plans/p", "--agent", "scripted:../agent.yaml")
+
+    assert ran.code == 3, ran.text
+    assert "bare" in ran.err

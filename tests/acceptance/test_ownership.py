@@ -65,3 +65,30 @@ def test_with_autopilot_the_step_is_blocked_by_name_and_strict_refuses_what_nobo
     assert ran.code == 2, ran.text
     assert step_of(user.status(), "step-1")["reason"] == "the work changes files that are not its own: LOOSE.md"
     assert step_of(user.status(), "step-2")["state"] == "done"
+
+
+def test_renames_deletions_modes_links_and_submodules_are_changes_of_another_steps_files(tmp_path: Path) -> None:
+    names = ["renamed.txt", "deleted.txt", "mode.sh", "link.txt", "module"]
+    commit = "git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m x"
+    deeds = (
+        "git mv renamed.txt other.txt; rm deleted.txt; chmod +x mode.sh; ln -sf one.txt link.txt;"
+        f" (cd module && {commit}); echo one > one.txt"
+    )
+    with leaving_nothing(tmp_path):
+        kim = make_user(
+            tmp_path,
+            owned("step-1", "one.txt"),
+            step_text("step-2").replace("status:", f"files: [{', '.join(names)}]\nstatus:"),
+        )
+        for name in names[:-1]:
+            (kim.repo / name).write_text(f"{name}\n", encoding="utf-8")
+        kim.git("init", "-q", "module")
+        kim.git("-C", "module", *commit.split()[1:])
+        kim.commit_all()
+        kim.play({"match": {"step": "step-1"}, "run": f"git init -q module 2>/dev/null; {deeds}"})
+
+        stopped = kim.run("--mode", "sequential", "--step", "step-1")
+
+    told = kim.prompt("step-1", attempt=2)
+    assert stopped.code == 2, stopped.text
+    assert [name for name in names if f"{name} (step-2)" in told] == names

@@ -1184,3 +1184,26 @@ def test_who_watches_an_agent_knows_what_changes_around_it(tmp_path: Path) -> No
     around = agent.assignments[-1].around
     assert (around.ours, around.branch) == (("plan/*.md",), "drumline/demo-run-1")
     assert idle == [harness.workspaces.path(A)]
+
+
+@pytest.mark.parametrize(("jobs", "together"), [(0, 6), (2, 2)])
+def test_without_a_limit_all_steps_that_are_free_are_worked_on_at_once(
+    tmp_path: Path, jobs: int, together: int
+) -> None:
+    class Counting(WritingAgent):
+        at_work = most = 0
+
+        async def work(self, assignment: Assignment) -> Outcome:
+            self.at_work += 1
+            self.most = max(self.most, self.at_work)
+            await anyio.sleep(0.3)
+            self.at_work -= 1
+            return await WritingAgent.work(self, assignment)
+
+    agent = Counting()
+    plan = small_plan(*(step(f"s{number}") for number in range(6)))
+    harness = Harness(folder=tmp_path, plan=plan, agent=agent, jobs=jobs, mode="parallel")
+
+    harness.drive()
+
+    assert agent.most == together
