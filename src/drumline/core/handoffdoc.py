@@ -39,7 +39,9 @@ MOST_QUOTED = 2_000
 MOST_LINES = 5
 """Lines of a check's output that are shown."""
 COMPLETE, PARTIAL, BLOCKED = "complete", "partial", "blocked"
-MOST_BYTES = 65_536
+MOST_SECTION = 4_000
+"""Characters that the engine writes into one section, so that a handoff is never too long to be kept."""
+MOST_BYTES = 262_144
 """Bytes of a handoff."""
 FILED = ("phased",)
 """Formats in which a handoff that says complete is what makes a step satisfied, for other tools, too."""
@@ -95,7 +97,18 @@ def _find_words(state: StepState) -> Mapping[str, str]:
 
 def _add_words(body: str, words: str) -> str:
     """What the engine knows, and what an agent says beside it."""
-    return "\n\n".join(part for part in (body, "" if says_nothing(words) else _quote(words, most=MOST_WORDS)) if part)
+    said = "" if says_nothing(words) else _quote(words, most=MOST_WORDS)
+    return "\n\n".join(part for part in (_cut_lines(body), said) if part)
+
+
+def _cut_lines(body: str) -> str:
+    """As many whole lines as a section has room for, and how many are left out."""
+    if len(body) <= MOST_SECTION:
+        return body
+    kept = body[:MOST_SECTION].rsplit("\n", 1)[0]
+    left = body.count("\n") - kept.count("\n")
+    told = f"… and {count_noun(left, 'more line')}" if left else "… (cut)"
+    return f"{kept}\n\n{told}"
 
 
 def name_result(finished: StepFinished) -> str:
