@@ -429,8 +429,16 @@ def test_an_unanswered_approval_is_not_asked_twice() -> None:
     [
         ("approve", "", Land()),
         ("revise", "shorter", Attempt(node="implement", attempt=2, tier="standard", comment="shorter", revises=True)),
-        ("reject", "wrong way", Finish(state=StepEnd.FAILED, reason="rejected: wrong way", rejected=True)),
-        ("reject", "", Finish(state=StepEnd.FAILED, reason="rejected by a person", rejected=True)),
+        (
+            "reject",
+            "wrong way",
+            Finish(state=StepEnd.FAILED, reason="rejected: wrong way", rejected=True, said="wrong way"),
+        ),
+        (
+            "reject",
+            "",
+            Finish(state=StepEnd.FAILED, reason="rejected by a person", rejected=True, said="by a person"),
+        ),
     ],
 )
 def test_an_approval_lands_revises_or_rejects(choice: str, comment: str, expected: Command) -> None:

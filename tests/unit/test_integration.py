@@ -168,7 +168,7 @@ def test_the_answer_to_a_conflict_is_followed() -> None:
     rejected = next_command(ONE, joined("a.py"), asking(choice="reject", comment="no"))
 
     assert isinstance(again, Attempt)
-    assert rejected == Finish(state=StepEnd.FAILED, reason="rejected: no", rejected=True)
+    assert rejected == Finish(state=StepEnd.FAILED, reason="rejected: no", rejected=True, said="no")
 
 
 def test_conflicts_of_maestro_plans_are_asked_about_unless_a_setting_says_otherwise() -> None:

@@ -88,7 +88,8 @@ def test_what_a_plan_lists_for_its_end_is_read_and_what_is_not_a_command_is_name
 
     assert [check.command for check in root.final] == [check.command for check in parsed.final] == ["make all"]
     assert root.not_run == ("the page looks right",)
-    assert parsed.not_run == ("the page looks right", "log in")
+    assert parsed.not_run == ("the page looks right",)
+    assert parsed.steps[-1].manual == ("log in",)
     assert [problem.code for problem in root.problems] == ["check_not_command"]
 
 
