@@ -7,6 +7,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PEERS  := .venv-bench
 UV     := uv==0.13.7
+PIP    := pip==26.3
 CODE   := src tests tools $(wildcard bench)
 # Tests wait for processes and disks half of the time, so there are three at once for each core. One process collects
 # them, the others are forked from it (tests/forking.py).
@@ -115,8 +116,10 @@ bench: $(STAMP)
 	@$(MAKE) --no-print-directory $(PEERS)/.installed || echo 'bench: the other engines cannot be installed; they are left out'
 	$(BIN)/python bench/run.py
 
+# The pip of Python 3.11 does not see that psycopg[binary] is psycopg, and wants a second pin.
 $(PEERS)/.installed: bench/requirements-peers.lock
 	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check '$(PIP)'
 	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
 	@touch $@
 
