@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import time
 from pathlib import Path
 
 import pytest
 from tests.acceptance.cli_flows import write_files
-from tests.acceptance.cli_user import SCRIPTED, Ran, Rule, User, make_user, states_of, step_text
+from tests.acceptance.cli_user import NO_RUN, SCRIPTED, Ran, Rule, User, make_user, states_of, step_text
+from tests.acceptance.terminals import accept_commands, open_terminal
+
+from drumline.walltimes import write_iso
 
 SPEC = ".ai/specs/2416553-add-layout-switcher"
 TICKET = "2416553"
@@ -148,6 +153,54 @@ def test_a_branch_that_exists_is_left_alone_and_another_can_be_named(tmp_path: P
     assert fell_back.startswith("drumline/2416553-add-layout-switcher-")
     assert user.git("rev-parse", "feature/2416553-add-layout-switcher") == user.git("rev-parse", "main")
     assert (named.code, user.branch()) == (0, "work/mine"), named.text
+
+
+def leave_state(user: User, *, minutes: int) -> None:
+    """Another tool has begun the ticket so long ago, and has not said that it is over."""
+    began = write_iso(time.time() - minutes * 60)
+    state = {"skill": "dx-step-all", "ticket": TICKET, "started": began, "step": 1}
+    (user.repo / SPEC / "run-state.json").write_text(json.dumps(state), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("minutes", "new"),
+    [(10, False), pytest.param(10, True, marks=pytest.mark.long), (180, False)],
+)
+def test_a_run_of_another_tool_is_left_alone_for_two_hours_unless_a_person_wants_it(
+    tmp_path: Path, minutes: int, new: bool
+) -> None:
+    user = open_user(tmp_path, 1)
+    leave_state(user, minutes=minutes)
+    before = (user.repo / SPEC / "run-state.json").read_text()
+
+    ran = go(user, *(["--new"] if new else []))
+
+    refused = minutes == 10 and not new
+    told = "more than two hours ago" if minutes == 180 else "dx-step-all began this plan 10 minutes ago at step 1"
+    assert ran.code == (2 if refused else 0), ran.text
+    assert told in ran.err
+    assert ("--new" in ran.err) is refused
+    assert (user.status() == NO_RUN) is refused
+    state = user.repo / SPEC / "run-state.json"
+    assert (state.read_text() == before) if refused else not state.exists()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
+@pytest.mark.parametrize(("answer", "code"), [("resume", 0), ("stop", 2)])
+def test_a_person_says_whether_the_other_tool_has_ended(tmp_path: Path, answer: str, code: int) -> None:
+    user = open_user(tmp_path, 1)
+    leave_state(user, minutes=10)
+    accept_commands(user, SPEC)
+
+    with open_terminal(user) as terminal:
+        terminal.type_command("run", TICKET, "--agent", SCRIPTED, "--autonomy", "autopilot")
+        asked = terminal.await_text("Resume from the marks if it has ended, or stop")
+        terminal.press(answer, "Enter")
+        terminal.await_text(f"exit={code}")
+
+    assert "10 minutes ago at step 1" in " ".join(asked.split())
+    assert (user.status() == NO_RUN) is (answer == "stop")
 
 
 @pytest.mark.long

@@ -90,6 +90,13 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("elsewhere", "warning", "The step is for another repository and is not run here."),
         ("file_not_used", "warning", "A word under Files is not a path inside the repository."),
         ("low_confidence", "warning", "The plan's provenance says that its own confidence is low."),
+        (
+            "run_state",
+            "warning",
+            "`run-state.json` says that another tool began this plan less than two hours ago. `run` asks first; "
+            "without a terminal it wants `--new`.",
+        ),
+        ("old_run_state", "warning", "The same, more than two hours ago. A run replaces that state."),
     ),
     "maestro": (
         ("invalid_plan", "error", "There is no list of `phases`."),

@@ -46,6 +46,7 @@ from drumline.cli.options import (
     retries_option,
     some_plan_argument,
 )
+from drumline.cli.otherruns import ask_about_other_run
 from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview, tell_nothing_left
 from drumline.cli.recordings import check_record, record_option
@@ -291,6 +292,7 @@ def _begin(
     request: Request, store: SqliteStore, earlier: list[RunBrief], selection: tuple[StepId, ...] | None
 ) -> RunId:
     asks = not request.as_json and not request.detached and is_terminal()
+    ask_about_other_run(request.reading, new=request.new, asks=asks)
     reading = introduce(request.project, request.reading, selection, first=not earlier, asks=asks, named=request.named)
     request = replace(request, reading=reading)
     project = request.project

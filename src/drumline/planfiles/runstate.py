@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from drumline.core.plaintext import count_noun
 from drumline.core.plan import Problem, Severity
 from drumline.planfiles.drafts import put_file
 from drumline.planfiles.source import read_bytes
@@ -18,6 +19,10 @@ from drumline.ports.planfiles import ProgressReport
 from drumline.walltimes import parse_iso
 
 STATE, BRANCH = "run-state.json", ".branch"
+OTHER_RUN = "run_state"
+"""The code of a warning about a run of another tool that may still be at work."""
+OLD_OTHER_RUN = "old_run_state"
+"""The code of one about a run that those tools would drop, too."""
 SKILL = "drumline"
 FEATURE = "feature/"
 """How those tools name the branch of a ticket, before the name of its folder."""
@@ -69,15 +74,15 @@ def find_foreign(folder: Path, path: str, now: float) -> Problem | None:
     who = f"{state.get('skill') or 'another tool'} began this plan"
     at = f" at step {state['step']}" if state.get("step") else ""
     if began is not None and 0 <= now - began < FRESH:
-        minutes = int((now - began) // 60)
-        told = (
-            f"{who} {minutes} minutes ago{at}; make sure that it has ended: this run goes on from the marks in the plan"
-        )
-    else:
-        told = (
-            f"{who}{at} more than two hours ago; this run begins anew from the marks in the plan and replaces its state"
-        )
-    return Problem(code="run_state", message=told, where=f"{path}/{STATE}", severity=Severity.WARNING)
+        ago = count_noun(int((now - began) // 60), "minute")
+        told = f"{who} {ago} ago{at} and may still be at work; a run begins from the marks in the plan"
+        return _warning(OTHER_RUN, told, path)
+    told = f"{who}{at} more than two hours ago; a run begins from the marks in the plan and replaces its state"
+    return _warning(OLD_OTHER_RUN, told, path)
+
+
+def _warning(code: str, message: str, path: str) -> Problem:
+    return Problem(code=code, message=message, where=f"{path}/{STATE}", severity=Severity.WARNING)
 
 
 def _put(file: Path, text: str) -> None:
