@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.builders import Scene, finish, gate_for, record, step_of
+from tests.unit.builders import Scene, attempt, attempted, finish, gate_for, prepared, record, step_of
 from tools.docs.reportschema import render_schema, report_schema
 
 import drumline
 from drumline.core import events as ev
+from drumline.core.findings import Finding, Found
 from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import NodeId
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import NO_STEP, GateId, StepId
 from drumline.core.recorded import Recorded
+from drumline.core.vocabulary import Settlement, Severity
 from drumline.record import replace, to_plain
 from drumline.schemas.checking import JsonSchemas
 from drumline.views.graphsvg import Box, graph_svg
@@ -69,6 +71,36 @@ def test_the_report_has_figures_steps_and_gates_and_fits_the_schema_that_is_ship
     assert [(one["node"], one["ended"] - one["began"]) for one in step["spans"]] == [("implement", 1.0)]
     assert step["waits"][0]["kind"] == "gate"
     assert (report["gates"][0]["choice"], report["perChunk"][2]["status"]) == ("approve", "blocked")
+
+
+def test_a_blocker_that_nobody_could_confirm_is_unresolved_and_one_that_is_wrong_is_gone() -> None:
+    open_one = Found(finding=Finding(id="c-F1", severity=Severity.BLOCKER, step=NO_STEP, title="Lost", named="c9"))
+    wrong = Found(finding=replace(open_one.finding, id="c-F2"), settled=Settlement.WRONG)
+    blocked = finish("c", "blocked", findings=(open_one, wrong))
+    scene = Scene(steps=[step_of("c")], events=[blocked], live=())
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams={}, diffs={})))
+
+    told = [(one["id"], one["step"], one["chunkId"], one["confirmed"]) for one in report["unresolvedBlockers"]]
+    assert told == [("c-F1", "", "c9", None)]
+    assert report["unassigned"][0]["id"] == "c-F1"
+    assert "- c9: blocker open: Lost" in report_md(report)
+
+
+@pytest.mark.parametrize(
+    ("reads", "tier", "model"), [(False, "strong", "opus"), (True, "strong", "haiku"), (False, "huge", None)]
+)
+def test_a_chunk_is_told_with_the_model_of_its_last_attempt_that_worked(
+    reads: bool, tier: str, model: str | None
+) -> None:
+    first, last = replace(attempt(1), tier="fast"), replace(attempt(2), tier=tier, reads=reads)
+    streams = {StepId("a"): record([*prepared(), first, attempted(1)[-1], last], step="a")}
+    scene = Scene(steps=[step_of("a")], events=[finish("a")], live=())
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams=streams, diffs={})))
+
+    assert report["perChunk"][0]["model"] == model
+    assert report["steps"][0]["tier"] == ("fast" if reads else tier)
 
 
 def test_what_the_plan_declares_is_matched_with_landings_and_the_rest_is_named() -> None:

@@ -11,11 +11,12 @@ from tools.docs.tables import join, table
 from drumline.app.finding import PLACES
 from drumline.core.plan import Marks, Status
 from drumline.core.roles import ROLES, Role
+from drumline.core.routing import MODELS
 from drumline.planfiles import FORMATS
 from drumline.planfiles.maestro_phases import PHASE_LIMITS, WORDS
 from drumline.planfiles.phased import RESULTS, form_for
 from drumline.planfiles.stepfile import STATUSES
-from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, TIERS, FieldRule
+from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, FieldRule
 
 DRIFTED = ("in progress", "inprogress", "started", "complete", "finished", "not started", "todo", "skip", "wip")
 """Words that plans are seen to use beside those of the formats themselves."""
@@ -110,7 +111,7 @@ def _keys() -> Iterable[str]:
     for name, fields in (("The file", PLAN_FIELDS), ("A chunk", CHUNK_FIELDS)):
         yield f"### {name}"
         yield table(("key", "value", "required", "meaning"), map(_key, fields))
-    yield table(("model", "tier"), [(f"`{model}`", tier) for model, tier in TIERS.items()])
+    yield table(("model", "tier"), [(f"`{model}`", tier) for model, tier in MODELS.items()])
 
 
 def _key(rule: FieldRule) -> tuple[str, str, str, str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, TIERS, FieldRule, Kind
+from drumline.core.routing import MODELS
+from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, FieldRule, Kind
 
 
 def render_schema() -> str:
@@ -30,7 +31,7 @@ def _object(fields: tuple[FieldRule, ...]) -> dict[str, object]:
 
 def _type(rule: FieldRule) -> dict[str, object]:
     if rule.name == "model":
-        return {"type": "string", "examples": sorted(TIERS)}
+        return {"type": "string", "examples": sorted(MODELS)}
     if rule.kind is Kind.WAVES:
         chunks = {"type": "array", "items": {"$ref": "#/$defs/chunk"}}
         return {"type": "array", "minItems": 1, "items": chunks}

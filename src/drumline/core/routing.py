@@ -15,6 +15,8 @@ from drumline.core.state import RunState
 from drumline.record import Record
 
 TIERS = ("fast", "standard", "strong")
+MODELS = {"haiku": "fast", "sonnet": "standard", "opus": "strong"}
+"""The tiers by the models that plans in waves name for them."""
 USUAL = "standard"
 STRONGER_FROM = 2
 """Which fix is the first that a stronger model does."""

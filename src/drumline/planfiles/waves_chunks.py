@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Step
+from drumline.core.routing import MODELS
 from drumline.core.validation import normal_path
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.jsonfile import JsonFile, Place, encodable
 from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.source import digest
-from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, TIERS, FieldRule
+from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, FieldRule
 from drumline.record import Record
 
 
@@ -134,10 +135,10 @@ class _Reader:
 
     def _tier(self, chunk: _Chunk) -> str:
         model = chunk.value.get("model")
-        if isinstance(model, str) and model.strip().casefold() in TIERS:
-            return TIERS[model.strip().casefold()]
+        if isinstance(model, str) and model.strip().casefold() in MODELS:
+            return MODELS[model.strip().casefold()]
         if model is None or isinstance(model, str):
-            said = f"the model {model[:80]!r} is not one of {', '.join(TIERS)}" if model else "names no model"
+            said = f"the model {model[:80]!r} is not one of {', '.join(MODELS)}" if model else "names no model"
             self._warn("unknown_model", f"{said}; the tier 'standard' is used", *chunk.place, "model")
         return "standard"
 

@@ -6,8 +6,6 @@ from enum import Enum
 
 from drumline.record import Record
 
-TIERS = {"haiku": "fast", "sonnet": "standard", "opus": "strong"}
-
 
 class Kind(Enum):
     """What a value must be."""

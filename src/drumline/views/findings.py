@@ -19,11 +19,15 @@ GONE = frozenset({Settlement.FIXED.value, Settlement.WRONG.value, Settlement.STE
 """What leaves nothing of a finding."""
 
 
-class Finding(Record):
-    """What a reviewer found. `settled` is what became of it, null if nothing has; `confirmed` is who confirmed it."""
+class Finding(Record, rename={"chunk_id": "chunkId"}):
+    """What a reviewer found. `settled` is what became of it, null if nothing has; `confirmed` is who confirmed it.
+
+    `step` is empty if the reviewer named one that there is not; `chunkId` is what it named in any case.
+    """
 
     id: str
     step: str
+    chunk_id: str
     severity: str
     file: str
     line: int | None
@@ -43,9 +47,8 @@ def list_findings(run: RunState) -> tuple[Finding, ...]:
 
 
 def choose(found: Sequence[Finding], severity: Severity) -> tuple[Finding, ...]:
-    """Those of a severity of which something is left; a blocker only if somebody confirmed it."""
-    left = (one for one in found if one.severity == severity.value and one.settled not in GONE)
-    return tuple(one for one in left if severity is not Severity.BLOCKER or one.confirmed)
+    """Those of a severity of which something is left."""
+    return tuple(one for one in found if one.severity == severity.value and one.settled not in GONE)
 
 
 def hits_cap(run: RunState) -> bool:
@@ -106,6 +109,7 @@ def _tell(found: Found) -> Finding:
     return Finding(
         id=finding.id,
         step=finding.step,
+        chunk_id=finding.step or finding.named,
         severity=finding.severity.value,
         file=finding.file,
         line=finding.line or None,

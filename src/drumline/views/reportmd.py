@@ -85,7 +85,7 @@ def _review(report: Mapping[str, Any]) -> list[str]:
     lines = [f"- {plain(s['id'])}: not reviewed: {plain(s['unreviewed'])}" for s in report["steps"] if s["unreviewed"]]
     for name in ("unresolvedBlockers", "concerns", "nits"):
         lines += [
-            f"- {plain(one['step'])}: {one['severity']} {one['settled'] or 'open'}: {plain(one['title'])}"
+            f"- {plain(one['chunkId'])}: {one['severity']} {one['settled'] or 'open'}: {plain(one['title'])}"
             + (f" ({plain(one['file'])}:{one['line'] or 1})" if one["file"] else "")
             for one in report[name]
         ]

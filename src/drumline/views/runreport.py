@@ -24,6 +24,7 @@ from drumline.core.sweeping import tell_cases, tell_updates
 from drumline.core.vocabulary import Settlement, Severity, StepEnd
 from drumline.record import Record, field
 from drumline.views.activity import attempts, fixes, lost
+from drumline.views.chunks import Chunk, find_model, find_tier, summarise
 from drumline.views.cost import usage_json
 from drumline.views.evidence import evidence_lines, list_evidence
 from drumline.views.findings import Finding, choose, hits_cap, list_findings
@@ -92,19 +93,6 @@ class Question(Record):
     answered_at: float | None
 
 
-class Chunk(Record, rename={"tests_passed": "testsPassed"}):
-    """What became of one step, in the words of plans in waves."""
-
-    chunk: str
-    status: str
-    iterations: int
-    files: tuple[str, ...]
-    commit: str | None
-    ok: bool
-    attempts: int
-    tests_passed: bool | None
-
-
 class StepMade(Record):
     """A step of the run; `critical` ones are on the chain that the run took longest for."""
 
@@ -124,6 +112,8 @@ class StepMade(Record):
     commit: str | None
     landed_by: str | None
     agent: str
+    tier: str | None
+    summary: str
     usage: Used
     waits: tuple[Waited, ...]
     spans: tuple[Span, ...]
@@ -151,11 +141,11 @@ class RunReport(Record, rename=_NAMES):
 
     `filesChanged` are those that landed; `files` of a step that is not done are its progress so far.
     `iterations` are fixes after checks and after reviews; `hitReviewCap` says that blockers are left although they
-    went back as often as they may. `unresolvedBlockers` are confirmed ones that are not settled, or that a person
-    accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred` what was put off,
-    `unassigned` what names a step that there is not. It is `clean` without blockers and concerns. `declared` are the
-    files, checks and criteria of the plan, each with the commit of its landing, or with why it is `open`. `landings`
-    are figures of the landing queue.
+    went back as often as they may. `unresolvedBlockers` are those that are not settled, `confirmed` or not, and those
+    that a person accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred`
+    what was put off, `unassigned` what names a step that there is not. It is `clean` without blockers and concerns.
+    `declared` are the files, checks and criteria of the plan, each with the commit of its landing, or with why it is
+    `open`. `landings` are figures of the landing queue.
     """
 
     schema_version: int
@@ -225,7 +215,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         seconds=round(elapsed(snapshot), 3),
         iterations=sum(step.fixes + step.reviews for step in steps) + count_rounds(run),
         hit_review_cap=hits_cap(run),
-        per_chunk=tuple(_chunk(step) for step in steps),
+        per_chunk=tuple(_tell_chunk(step) for step in steps),
         files_changed=tuple(sorted({file for step in steps if step.state == "done" for file in step.files})),
         clean=all(step.state in ("done", "skipped") for step in steps) and not (blockers or concerns),
         unresolved_blockers=blockers,
@@ -281,6 +271,8 @@ def _make_step(
         commit=finished.commit if finished else None,
         landed_by=(finished.landed_by or None) if finished else None,
         agent=spell_agent(run, state.agent if state.asked is not None else name_agent(step, run.begun.profiles)),
+        tier=find_tier(entries),
+        summary=summarise(state.last),
         usage=_use(sum_step(snapshot, step.id)),
         waits=_list_waits(step.id, gates, history.own),
         spans=list_spans(entries),
@@ -367,17 +359,20 @@ def _list_gates(run: RunState, own: Sequence[Recorded]) -> tuple[Question, ...]:
     )
 
 
-def _chunk(step: StepMade) -> Chunk:
-    ran = [check for check in step.checks if check.verdict != "not run"]
+def _tell_chunk(step: StepMade) -> Chunk:
+    ran = [check.verdict == "passed" for check in step.checks if check.verdict != "not run"]
     return Chunk(
         chunk=step.id,
+        chunk_id=step.id,
         status=step.state,
         iterations=step.fixes,
         files=step.files,
         commit=step.commit,
         ok=step.state == StepEnd.DONE.value,
         attempts=step.attempts,
-        tests_passed=all(check.verdict == "passed" for check in ran) if ran else None,
+        model=find_model(step.tier),
+        summary=step.summary,
+        tests_passed=all(ran) if ran else None,
     )
 
 

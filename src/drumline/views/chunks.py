@@ -1,0 +1,54 @@
+"""What became of a step in the words of plans in waves, so that what reads their results reads ours. The rule: no prose
+but what the step's agent says of its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drumline.core import events as ev
+from drumline.core.recorded import Recorded
+from drumline.core.routing import MODELS
+from drumline.record import Record
+from drumline.views.cells import flatten
+
+MOST_SUMMARY = 300
+"""Characters of an agent's words about its work."""
+OBJECTIVE = "objective achieved"
+"""The field of a report that says what the work did."""
+_NAMES = {"chunk_id": "chunkId", "tests_passed": "testsPassed"}
+
+
+class Chunk(Record, rename=_NAMES):
+    """What became of one step. `chunk` and `chunkId` are its id; `model` is the tier of its last attempt."""
+
+    chunk: str
+    chunk_id: str
+    status: str
+    iterations: int
+    files: tuple[str, ...]
+    commit: str | None
+    ok: bool
+    attempts: int
+    model: str | None
+    summary: str
+    tests_passed: bool | None
+
+
+def find_tier(entries: Sequence[Recorded]) -> str | None:
+    """The tier of the last attempt that worked; None if there was none."""
+    started = (entry.event for entry in reversed(entries))
+    worked = (event for event in started if isinstance(event, ev.AttemptStarted) and not event.reads)
+    return next((event.tier or None for event in worked), None)
+
+
+def find_model(tier: str | None) -> str | None:
+    """The word for a tier in plans in waves."""
+    return next((model for model, meant in MODELS.items() if meant == tier), None)
+
+
+def summarise(last: ev.AttemptEnded | None) -> str:
+    """What the agent of a step says of its work, on one line; empty if it says nothing."""
+    if last is None:
+        return ""
+    return flatten(last.report.get(OBJECTIVE, "") or last.message.strip().partition("\n\n")[0], MOST_SUMMARY)
