@@ -113,6 +113,24 @@ def test_what_is_done_claimed_or_not_ready_is_not_worked_on(tmp_path: Path) -> N
     assert user.git("log", "--format=%s", "-1", user.branch()) == "more"
 
 
+def test_a_step_that_is_done_already_is_reported_as_such_and_names_the_run_that_did_it(tmp_path: Path) -> None:
+    user = open_user(tmp_path)
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "right\n"}})
+    report_of(user, "step-1")
+    first = user.status()["run"]
+
+    code, report = report_of(user, "step-1", "--new")
+
+    assert (code, report["result"], report["declared"], report["mark"]) == (0, "done", True, "done")
+    assert (report["attempts"], report["files"], report["commit"]) == (0, [], None)
+    assert "step-1.md says so" in str(report["reason"])
+    handoff = user.type("handoff", "step-1")
+    assert handoff.code == 3
+    assert f"next: drumline handoff step-1 --run {first}" in handoff.err
+    assert "result: complete" in user.type("handoff", "step-1", "--run", str(first)).out
+    assert "has not ended yet" in user.type("handoff", "step-2").err
+
+
 @pytest.mark.long
 def test_the_root_file_is_completed_with_its_last_step(tmp_path: Path) -> None:
     user = open_user(tmp_path)
@@ -124,3 +142,5 @@ def test_the_root_file_is_completed_with_its_last_step(tmp_path: Path) -> None:
     assert ran.code == 0, ran.text
     assert "status: completed" in root
     assert root.count("| done |") == 2
+    assert "last_updated_by: drumline" in root
+    assert "last_updated: 2026-01-31" not in root

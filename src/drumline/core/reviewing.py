@@ -26,6 +26,11 @@ CONFIRMED, NAMED = "confirmed", "named"
 """What a `settle` node says beside the ways to settle a finding: it is to be put right, or a person names it or not."""
 ACCEPT = "accept"
 """The word before the ids of findings that a person takes as they are."""
+DUE = (
+    "A reviewer looked at your work, and these findings stand. Put right what they name and nothing else; "
+    "a reviewer looks again afterwards."
+)
+"""What the step's agent is told before the findings that it has to put right."""
 
 
 def is_wanted(run: RunState) -> bool:
@@ -91,10 +96,9 @@ def tell_due(state: StepState) -> str:
     due = list_due(state)
     if not due:
         return ""
-    lead = "A reviewer looked at your work, and these findings stand. Put right what they name and"
     said = dict.fromkeys(one.why for one in due if one.confirmed == PERSON and one.why)
     guidance = "".join(f"\n\nA person said about it: {words}" for words in said)
-    return f"{lead} nothing else; a reviewer looks again afterwards.\n\n{tell_findings(due)}{guidance}"
+    return f"{DUE}\n\n{tell_findings(due)}{guidance}"
 
 
 def read_review(answer: Json, state: StepState, *, step: StepId, steps: Collection[str], by: str) -> list[Event]:

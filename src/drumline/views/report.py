@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.ids import Commit, GateId, RunId, StepId
+from drumline.core.plan import Status
 from drumline.core.proof import Level, Proof
 from drumline.record import Record
 from drumline.views.activity import attempts, checks
@@ -22,7 +23,8 @@ from drumline.views.why import why
 class StepReport(Record):
     """What came of one step in one run; `files` of a step that is not done are its progress so far.
 
-    `claimed` of its `claims` hold by the word of its agent; `mark` is the last status that the run gave its file.
+    `claimed` of its `claims` hold by the word of its agent; `mark` is the status in its file: the last that the run
+    gave it, or the one that the run found there.
     """
 
     run: RunId
@@ -51,13 +53,14 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
     definition = snapshot.run.plan.by_id[step]
     finished = snapshot.run.finished.get(step)
     passed, total = checks(snapshot, definition)
-    written = snapshot.run.mirrored.get(step)
+    written, proof = snapshot.run.mirrored.get(step), find_proof(snapshot.run, step)
+    found = Status.DONE.value if proof and proof.level is Level.DECLARED else ""
     return StepReport(
         run=snapshot.run.id,
         step=step,
         title=definition.title,
         result=step_state(snapshot, step),
-        proof=find_proof(snapshot.run, step),
+        proof=proof,
         files=finished.files if finished else (),
         checks_passed=passed,
         checks_total=total,
@@ -69,7 +72,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         commit=finished.commit if finished else None,
         reason=step_reason(snapshot, step),
         hint=answer.hint,
-        mark=written.marks.status.value if written else "",
+        mark=written.marks.status.value if written else found,
         gate=answer.gate,
     )
 
