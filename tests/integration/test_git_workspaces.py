@@ -22,7 +22,7 @@ from drumline.errors import GitError, InvalidInput
 from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
 from drumline.ports.workspaces import Landing
-from drumline.workspace import rebases
+from drumline.workspace import locks, rebases
 from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold, retry_busy
 from drumline.workspace.repository import find_repository
@@ -93,6 +93,23 @@ async def land(project: Project, step: StepId, files: dict[str, str]) -> Commit:
         landing = await spaces.land(step, moved, head=project.base)
     assert landing.commit is not None
     return landing.commit
+
+
+def test_a_driver_that_finds_the_branch_of_its_run_does_not_wait_for_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(attempt: int, **_: float) -> None:
+        raise AssertionError(f"it waits before it tries again ({attempt})")
+
+    monkeypatch.setattr(locks, "back_off", refuse)
+
+    async def scenario() -> None:
+        await project.open().start(project.base)
+        await project.open().start(project.base)
+
+    anyio.run(scenario)
+
+    assert git(project.top, "rev-parse", BRANCH) == project.base
 
 
 LANDER = """

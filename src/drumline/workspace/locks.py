@@ -35,6 +35,7 @@ _HOPELESS = (
     "Read-only file system",
     "No space left",
     "exists; cannot create",  # a branch `a` is in the way of `a/b`, which waiting does not change
+    "reference already exists",  # what is only to be created is there, as the branch of a run that is resumed is
 )
 
 
