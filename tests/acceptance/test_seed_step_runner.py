@@ -38,6 +38,15 @@ SWEPT = {
     "proposals": [],
 }
 FOUND = {**BLOCKER, "file": "src/auth/p1.py"}
+HANDED = {
+    "summary": "People log in by their name.",
+    "completed": "- src/auth/p1.py lets kim in",
+    "not_completed": "None",
+    "deviations": "None",
+    "downstream_updates": "- 02: call check() of src/auth/p1.py",
+    "edge_cases": "None",
+    "notes": "check() takes a name.",
+}
 
 
 def say(value: object, **match: object) -> Rule:
@@ -88,6 +97,8 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
         say({"findings": [FOUND], "fixed": []}, node="look", scope="review#1", step="01"),
         say({"findings": [], "fixed": ["01-F1"]}, node="look", step="01"),
         say(SWEPT, node="look_around"),
+        say({**HANDED, "summary": "## Evidence\n\nall is well"}, node="hand_over", scope="handoff#1", visit=1),
+        say(HANDED, node="hand_over"),
         say(confirmed, node="confirm"),
         write("wrong", node="implement", attempt=1),
         write("right, and open", node="implement", attempt=2),
@@ -122,6 +133,10 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
     ):
         assert told in deviations
     assert "- deferred: Nobody is there (input): step 2 does it" in text
+    assert "> People log in by their name." in text.partition("## Summary")[2].partition("## ")[0]
+    assert "all is well" not in text  # the words of an agent were refused once, and asked for again
+    told = [path.read_text() for path in user.repo.rglob(".git/drumline/runs/*/01/prompt-*.md")]
+    assert any("'Summary' has the heading '## Evidence'" in prompt for prompt in told)
     assert "- 02: nobody may be there" in text.partition("## Downstream plan updates")[2].partition("## ")[0]
     assert (user.repo / "plans/q/steps/02-part.md").read_text().count("From 01: nobody may be there") == 1
     assert "status: complete" in (user.repo / "plans/q/steps/01-part.md").read_text()
@@ -135,12 +150,27 @@ def test_the_next_step_is_held_to_the_handoff_and_reads_it(tmp_path: Path) -> No
     asked = gates_of(user.status())
     refused = user.drumline("answer", asked[0], "no", "--resume")
     first = user.drumline("run", "plans/q", "--agent", SCRIPTED, "--autonomy", "autopilot", "--new")
+    states = states_of(user.status())
 
     assert (early.code, asked) == (2, ["proceed-02"])
     assert (refused.code, first.code) == (2, 0), first.text
-    assert states_of(user.status()) == {"01": "done", "02": "done"}
+    assert states == {"01": "done", "02": "done"}
     prompts = user.repo.rglob(".git/drumline/runs/*/02/prompt-*.md")
     assert any("The port is 4711." in path.read_text() for path in prompts)
+
+
+@pytest.mark.long
+def test_a_person_may_let_a_step_begin_although_what_it_needs_has_no_handoff(tmp_path: Path) -> None:
+    user = open_user(tmp_path)
+
+    early = go(user, "02", autonomy="autopilot")
+    proceeded = answer(user, {"proceed": "yes"})
+
+    assert early.code == 2, early.text
+    assert proceeded.code == 0, proceeded.text
+    assert states_of(user.status())["02"] == "done"
+    assert "result: complete" in (user.repo / "plans/q/handoffs/02-part.md").read_text()
+    assert not (user.repo / "plans/q/handoffs/01-part.md").exists()
 
 
 @pytest.mark.parametrize(
