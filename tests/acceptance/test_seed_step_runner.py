@@ -135,8 +135,8 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
     assert "- deferred: Nobody is there (input): step 2 does it" in text
     assert "> People log in by their name." in text.partition("## Summary")[2].partition("## ")[0]
     assert "all is well" not in text  # the words of an agent were refused once, and asked for again
-    told = [path.read_text() for path in user.repo.rglob(".git/drumline/runs/*/01/prompt-*.md")]
-    assert any("'Summary' has the heading '## Evidence'" in prompt for prompt in told)
+    prompts = [path.read_text() for path in user.repo.rglob(".git/drumline/runs/*/01/prompt-*.md")]
+    assert any("'Summary' has the heading '## Evidence'" in prompt for prompt in prompts)
     assert "- 02: nobody may be there" in text.partition("## Downstream plan updates")[2].partition("## ")[0]
     assert (user.repo / "plans/q/steps/02-part.md").read_text().count("From 01: nobody may be there") == 1
     assert "status: complete" in (user.repo / "plans/q/steps/01-part.md").read_text()
