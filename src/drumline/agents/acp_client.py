@@ -7,7 +7,6 @@ a person did.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 import anyio
 from acp.exceptions import RequestError
@@ -25,6 +24,7 @@ from drumline.agents.acp_policy import Policy, Verdict
 from drumline.agents.acp_updates import Updates
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
+from drumline.isolation.contained import fill_contained
 from drumline.ports.agents import Assignment, Happening
 from drumline.record import replace
 
@@ -87,13 +87,14 @@ class Desk:
 
     async def write_text_file(self, session_id: str, path: str, content: str, **_: object) -> WriteTextFileResponse:
         """Write a file of the workspace for the agent, or refuse."""
-        if self._assignment.read_only or not self._policy.is_inside(path):
+        place = self._policy.locate(path)
+        if self._assignment.read_only or place is None:
             why = "nothing may be changed here" if self._assignment.read_only else "it is outside the workspace"
             await self._warn(f"it was not allowed to write {path}: {why}")
             raise RequestError(REFUSED, f"{path} cannot be written: {why}")
-        target = self._assignment.workspace / path
         try:
-            await anyio.to_thread.run_sync(_write, target, content)
+            # The agent works meanwhile: a link that it puts on the way now is not followed.
+            await anyio.to_thread.run_sync(fill_contained, *place, content.encode("utf-8", "backslashreplace"))
         except OSError as error:
             raise RequestError(REFUSED, f"{path} cannot be written: {error.strerror}") from error
         await self.tell([Happening(kind="edit", text=path)])
@@ -125,8 +126,3 @@ class Desk:
 def _choose(options: list[PermissionOption], kinds: tuple[str, ...]) -> str:
     found = [option.option_id for kind in kinds for option in options if option.kind == kind]
     return found[0] if found else ""
-
-
-def _write(target: Path, content: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(content.encode("utf-8", "backslashreplace"))

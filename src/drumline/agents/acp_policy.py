@@ -88,15 +88,20 @@ class Policy(Record):
 
     def is_inside(self, path: str) -> bool:
         """Whether a path, by all its links, is in the workspace or in a folder that may be written to."""
+        return self.locate(path) is not None
+
+    def locate(self, path: str) -> tuple[Path, str] | None:
+        """The folder that may be written to in which a path is, and the path in it without links; None if in none."""
         # A plain name is one of the workspace's, whatever the other folders have by that name.
         place = str(self.workspace / path)
         for folder in (self.workspace, *self.writable):
             try:
-                contain(folder, place, top=True)
+                found = contain(folder, place, top=True)
             except InvalidInput:
                 continue
-            return True
-        return False
+            root = folder.resolve()
+            return root, str(found.relative_to(root))
+        return None
 
     def _judge_edit(self, call: Mapping[str, Json], placed: bool) -> Verdict:
         if self.read_only:

@@ -14,7 +14,10 @@ from posixpath import basename, normpath
 from drumline.core.products import DEPENDENCIES
 from drumline.core.recipes import list_executed, name_sources
 from drumline.core.shellwords import drop_assignments, find_scripts, split_command
+from drumline.isolation.contained import read_start
 
+MOST_BYTES = 1_000_000
+"""How much of a file that defines targets is read."""
 _BINARIES = ("node_modules/.bin", ".venv/bin", "venv/bin")
 _PACKAGED = ("npm", "pnpm", "yarn", "bun")
 _STARTERS = ("npx", "bunx", "pnpm exec", "npm exec", "yarn exec", "uv run", "poetry run", "pdm run", "bundle exec")
@@ -44,5 +47,5 @@ def _list_started(words: Sequence[str], *, bare: bool) -> Iterator[str]:
 
 def _read(file: Path) -> str:
     with suppress(OSError):
-        return file.read_text(encoding="utf-8", errors="replace")
+        return read_start(file, MOST_BYTES).decode("utf-8", "replace")
     return ""

@@ -7,7 +7,6 @@ workspace has its files again afterwards.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from drumline.core.mutants import Mutant, Mutation, Survivor, choose_mutants, li
 from drumline.engine.checkslots import CheckSlots, Urgency
 from drumline.engine.nodes.check import Checked, run_check
 from drumline.errors import InvalidInput
+from drumline.isolation.contained import fill_contained
 from drumline.isolation.containment import contain
 from drumline.ports.jail import NO_HOLD, Hold
 from drumline.ports.processes import Processes
@@ -156,15 +156,16 @@ def _write(folder: Path, path: str, mutant: Mutant, *, number: int) -> Iterator[
     if place is None:
         yield False
         return
-    before = place.stat()
-    raw = place.read_bytes()
+    before, raw = place.stat(), place.read_bytes()
+    root = folder.resolve()
+    name = str(place.relative_to(root))
+    read, changed = before.st_atime_ns, before.st_mtime_ns
     try:
-        place.write_bytes(mutant.source.encode("utf-8"))
-        os.utime(place, (before.st_atime, before.st_mtime - 10 * number))
+        fill_contained(root, name, mutant.source.encode("utf-8"), times=(read, changed - 10**10 * number))
         yield True
     finally:
-        place.write_bytes(raw)
-        os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
+        # What has run meanwhile may have put a link in its place.
+        fill_contained(root, name, raw, times=(read, changed))
 
 
 def _find(folder: Path, path: str) -> Path | None:

@@ -18,6 +18,7 @@ from secrets import token_hex
 
 from drumline.core.recipes import name_sources
 from drumline.core.shellwords import find_scripts, split_command
+from drumline.isolation.contained import read_start
 from drumline.patterns import compile_late
 
 MOST_READ = 1_000_000
@@ -90,7 +91,8 @@ def _sets_path(command: str, root: Path) -> bool:
 
 def _read(file: Path) -> str:
     with suppress(OSError, ValueError):
-        return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= MOST_READ else ""
+        text = read_start(file, MOST_READ + 1)
+        return text.decode("utf-8", "replace") if len(text) <= MOST_READ else ""
     return ""
 
 

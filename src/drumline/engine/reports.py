@@ -15,6 +15,7 @@ from drumline.core.judge import names_judge
 from drumline.core.products import is_installed
 from drumline.core.testids import FAILED, PASSED, SKIPPED, Cut, name_file
 from drumline.engine.products import spell_path
+from drumline.isolation.contained import read_start
 from drumline.ports.jail import Outside
 from drumline.record import Record, field
 
@@ -71,7 +72,7 @@ def _read_cuts(folder: Path) -> tuple[Cut, ...]:
     told: list[str] = []
     for file in sorted(folder.glob("*.cut")):
         with suppress(OSError):
-            told += file.read_bytes()[:MOST_BYTES].decode("utf-8", "replace").splitlines()
+            told += read_start(file, MOST_BYTES).decode("utf-8", "replace").splitlines()
     lines = [line[1:] for line in _parse(told) if len(line) == 3]
     found = (
         Cut(program=spell_path(program), file=spell_path(file)) for program, file in lines if _counts(program, file)
@@ -113,7 +114,7 @@ def read_lines(folder: Path, files: Sequence[str]) -> dict[str, list[int]]:
     told: list[str] = []
     for file in sorted((folder / LINES).glob("*.lines")) if files else ():
         with suppress(OSError):
-            told += file.read_bytes()[:MOST_BYTES].decode("utf-8", "surrogateescape").splitlines()
+            told += read_start(file, MOST_BYTES).decode("utf-8", "surrogateescape").splitlines()
     found: dict[str, set[int]] = {}
     for line in told:
         path, _, number = line.rpartition(":")
@@ -137,7 +138,7 @@ def read_outside(folder: Path, outside: Outside | None) -> Strayed:
     found: dict[str, list[str]] = {"loaded": [], "linked": [], "patched": []}
     for file in sorted((folder / OUTSIDE).glob("*.code")) if outside is not None else ():
         with suppress(OSError):
-            for line in os.fsdecode(file.read_bytes()[:MOST_BYTES]).splitlines():
+            for line in os.fsdecode(read_start(file, MOST_BYTES)).splitlines():
                 word, _, path = line.partition(" ")
                 found.setdefault(word, []).append(path)
     loaded = [_cut(path, outside) for path in found["loaded"]] if outside is not None else []
@@ -162,7 +163,7 @@ def _name(log: Path) -> Path:
 def _read(file: Path, tests: dict[str, str], patched: set[str]) -> bool:
     """Add the tests of one runner, and what of it was replaced; whether it came to its end."""
     try:
-        text = file.read_bytes()[:MOST_BYTES].decode("utf-8", "replace")
+        text = read_start(file, MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return False
     ended = False

@@ -5,6 +5,7 @@ Every part of a path is opened by itself, from the folder before it, so that not
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -21,6 +22,7 @@ from drumline.record import Record
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe without a writer would hold us for ever.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+WRITTEN = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 DRAFT = ".drumline"
 """How the name of a file ends that is not complete yet."""
 CHUNK = 1 << 20
@@ -50,6 +52,27 @@ def fingerprint_contained(root: Path, name: str) -> Fingerprint | None:
     return None
 
 
+def read_start(file: Path, limit: int) -> bytes:
+    """The first bytes of a regular file, of which links are followed; OSError if it is something else.
+
+    A pipe without a writer would hold us for ever, and a device has no end.
+    """
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(file))
+        return opened.read(limit)
+
+
+def open_contained(root: Path, name: str) -> BinaryIO:
+    """A regular file below `root`, to be read; OSError if it is something else, or behind a link."""
+    with _open_parent(root, name) as (folder, last):
+        file = _open_file(last, folder)
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise OSError(errno.EINVAL, "it is not a regular file", name)
+        return file
+
+
 def read_contained(root: Path, name: str, *, limit: int) -> bytes | None:
     """What a regular file below `root` holds; None if there is none, it is something else, or larger than `limit`."""
     with suppress(OSError), _open_parent(root, name) as (folder, last), _open_file(last, folder) as file:
@@ -64,6 +87,51 @@ def write_contained(root: Path, name: str, content: bytes) -> None:
     """Replace a file below `root` at once, or not at all."""
     with _open_parent(root, name) as (folder, last):
         write_at(folder, last, BytesIO(content))
+
+
+def fill_contained(root: Path, name: str, content: bytes, *, times: tuple[int, int] | None = None) -> None:
+    """Write a file below `root`, in the place where it is: it stays the same file, with its mode.
+
+    Folders that are missing are made; OSError where a link or something else than a file stands in the way. `times`,
+    in nanoseconds, are when it was read and changed last, if that is not now.
+    """
+    with _open_parent(root, name, make=True) as (folder, last):
+        made = os.open(last, WRITTEN, 0o666, dir_fd=folder)
+        with os.fdopen(made, "wb") as file:
+            if not stat.S_ISREG(os.fstat(made).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file", name)
+            file.truncate()
+            file.write(content)
+            file.flush()
+            if times is not None:
+                os.utime(made, ns=times)
+
+
+def copy_contained(root: Path, name: str, source: Path) -> None:
+    """Copy a file to a place below `root` where none is yet; folders that are missing are made.
+
+    OSError where a folder on the way is a link; a link in the file's own place goes.
+    """
+    with _open_parent(root, name, make=True) as (folder, last), source.open("rb") as content:
+        with suppress(FileNotFoundError):
+            if stat.S_ISREG(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
+                return
+        write_at(folder, last, content, like=os.fstat(content.fileno()))
+
+
+def make_contained(root: Path, name: str) -> None:
+    """Make a folder below `root`, and those above it."""
+    with _open_parent(root, f"{name}/{DRAFT}", make=True):
+        pass
+
+
+def remove_contained(root: Path, name: str) -> None:
+    """Remove a file, a link or an empty folder below `root`."""
+    with _open_parent(root, name) as (folder, last):
+        if stat.S_ISDIR(os.stat(last, dir_fd=folder, follow_symlinks=False).st_mode):
+            os.rmdir(last, dir_fd=folder)
+        else:
+            os.unlink(last, dir_fd=folder)
 
 
 @contextmanager
@@ -146,12 +214,15 @@ def _open_regular(path: PurePath, folder: int) -> Iterator[tuple[PurePath, int]]
 
 
 @contextmanager
-def _open_parent(root: Path, name: str) -> Iterator[tuple[int, str]]:
-    """The folder that a file is in, opened part by part, and the file's own name."""
-    *parts, last = PurePath(name).parts
+def _open_parent(root: Path, name: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The folder that a file is in, opened part by part, and the file's own name; `make` makes what is missing."""
+    *parts, last = PurePath(name).parts or (".",)
     folder = os.open(root, FOLDER)
     try:
         for part in parts:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o777, dir_fd=folder)
             inner = os.open(part, FOLDER, dir_fd=folder)
             os.close(folder)
             folder = inner

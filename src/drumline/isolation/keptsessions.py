@@ -9,11 +9,10 @@ from __future__ import annotations
 import mmap
 import os
 import re
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from drumline.isolation.contained import CHUNK, lock_folder, walk_contained, write_at
+from drumline.isolation.contained import CHUNK, copy_contained, lock_folder, walk_contained, write_at
 from drumline.isolation.homes import Home
 from drumline.isolation.transcripts import OWN
 
@@ -54,10 +53,11 @@ def fetch_session(home: Home, place: Path, kept: Path, session: str) -> None:
         return
     for pattern in home.returned:
         for path in place.glob(pattern.replace("{slug}", "*")):
-            target = kept / path.relative_to(place)
-            if session in str(path.relative_to(place)) and path.is_file() and not target.exists():
-                target.parent.mkdir(mode=OWN, parents=True, exist_ok=True)
-                shutil.copy2(path, target)
+            name = str(path.relative_to(place))
+            if session in name and path.is_file():
+                # An agent that worked here before may have put links where the copy belongs.
+                with suppress(OSError):
+                    copy_contained(kept, name, path)
 
 
 def return_sessions(home: Home, place: Path, kept: Path, workspace: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from drumline.errors import InvalidInput
+from drumline.isolation.contained import fill_contained, make_contained, open_contained, remove_contained
 from drumline.isolation.containment import contain
 from drumline.record import Record
 
@@ -64,10 +65,8 @@ class FileTools(Record):
 
     def write(self, path: str, contents: str) -> str:
         """Write a file, replacing what is there; missing folders are made."""
-        target = contain(self.workspace, path)
-        target.parent.mkdir(parents=True, exist_ok=True)
         data = contents.encode("utf-8", "backslashreplace")
-        target.write_bytes(data)
+        fill_contained(*self._place(path), data)
         return f"wrote {len(data)} bytes to {path}"
 
     def patch(self, path: str, search: str, replace: str) -> str:
@@ -81,33 +80,35 @@ class FileTools(Record):
 
     def make_folder(self, path: str) -> str:
         """Make a folder and those above it."""
-        contain(self.workspace, path).mkdir(parents=True, exist_ok=True)
+        make_contained(*self._place(path))
         return f"made {path}"
 
     def remove(self, path: str) -> str:
         """Remove a file, a link or an empty folder."""
-        target = contain(self.workspace, path, through=False)
-        if target.is_dir() and not target.is_symlink():
-            target.rmdir()
-        else:
-            target.unlink()
+        remove_contained(*self._place(path, through=False))
         return f"removed {path}"
 
     def _load(self, path: str, *, exact: bool = False) -> str:
         """The text of a file; with `exact` only if it can be written back unchanged."""
-        target = contain(self.workspace, path)
+        root, name = self._place(path)
         # A named pipe or a device would never end.
-        if target.exists() and not target.is_file():
+        if (root / name).exists() and not (root / name).is_file():
             raise InvalidInput(f"{path!r} is not a file", hint=HINT)
-        if (size := target.stat().st_size) > BIGGEST:
-            raise InvalidInput(f"{path!r} has {size} bytes, at most {BIGGEST} can be read", hint=HINT)
-        data = target.read_bytes()
+        with open_contained(root, name) as file:
+            if (size := os.fstat(file.fileno()).st_size) > BIGGEST:
+                raise InvalidInput(f"{path!r} has {size} bytes, at most {BIGGEST} can be read", hint=HINT)
+            data = file.read(BIGGEST)
         if b"\0" in data:
             raise InvalidInput(f"{path!r} is not a text file", hint=HINT)
         try:
             return data.decode("utf-8", "strict" if exact else "replace")
         except UnicodeDecodeError as error:
             raise InvalidInput(f"{path!r} is not UTF-8", hint=HINT) from error
+
+    def _place(self, path: str, *, through: bool = True) -> tuple[Path, str]:
+        """The workspace, and the path in it that has no link any more: one that comes later is not followed."""
+        root = self.workspace.resolve()
+        return root, str(contain(self.workspace, path, through=through).relative_to(root))
 
 
 def fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:

@@ -53,6 +53,7 @@ from drumline.engine.nodes.ground import has_stage, list_made, stand_on_tree
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.reports import find_outcomes
 from drumline.engine.stage import Stand
+from drumline.isolation.contained import read_start
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record, field, replace
 
@@ -311,8 +312,8 @@ def _are_mentioned(paths: Collection[str], workspace: Path, commands: Sequence[s
 
 
 def _read_start(place: Path) -> str:
-    with suppress(OSError), place.open("rb") as stream:
-        return stream.read(MOST_READ).decode("utf-8", "replace")
+    with suppress(OSError):
+        return read_start(place, MOST_READ).decode("utf-8", "replace")
     return ""
 
 
