@@ -106,7 +106,12 @@ def test_the_records_of_other_steps_are_not_visible(home: Path, worktree: bool) 
     (runs / "s1" / "attempt-1.log.homes" / "auth.json").write_text(LOGIN)
     (runs / "s2").mkdir()
     (runs / "s2" / "prompt.md").write_text("the prompt\n")
-    command = f"cat $DRUMLINE_PROMPT_FILE; cat {runs}/s1/*/auth.json; touch $TMPDIR/x && echo written"
+    own = top / ".git" / "drumline"
+    for name in ("state.db", "locks"):
+        (own / name).write_text(LOGIN)
+    # Who may only read a file could hold its lock, and every driver would wait for that.
+    looked = f"cat {own}/state.db; flock --nonblock {own}/lock? true && echo locked; touch {own}/x && echo planted"
+    command = f"cat $DRUMLINE_PROMPT_FILE; cat {runs}/s1/*/auth.json; {looked}; touch $TMPDIR/x && echo written"
     agent = CommandAgent(command=command, processes=supervise(home.parent), jail=find_jail())
     assignment = replace(
         assign(home.parent, "x"), workspace=work, log=runs / "s2" / "a.log", prompt_file=runs / "s2" / "prompt.md"
@@ -116,7 +121,7 @@ def test_the_records_of_other_steps_are_not_visible(home: Path, worktree: bool) 
 
     assert "the prompt" in outcome.message
     assert "written" in outcome.message
-    assert "mine" not in outcome.message
+    assert [word for word in ("mine", "locked", "planted") if word in outcome.message] == [], outcome.message
 
 
 @JAILED

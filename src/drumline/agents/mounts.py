@@ -34,6 +34,7 @@ class Layout:
         # By the texts of their paths: hundreds of paths are looked up for each jail, and a path is slow to compare.
         self._mounts: dict[str, Mount] = {}
         self._layers: set[str] = set()
+        self._sealed: set[str] = set()
         self._resolved: dict[str, Path] = {}
         self._followed: dict[str, str] = {}
 
@@ -79,15 +80,17 @@ class Layout:
             # What is shown with other content can only be read already.
             if str(path) not in self._mounts or self._mounts[str(path)].how != DATA:
                 self._add(Mount(path=path, how=READ, source=str(path)))
+                self._sealed.add(str(path))
 
     def hide(self, paths: Iterable[Path]) -> None:
         """Show nothing in place of these: empty folders, empty files, and sockets that do not answer."""
         # Most of them are on no one machine, and looking is quicker than following links.
         for path in (self._resolve(place) for place in paths if os.path.lexists(place)):
-            if str(path) in self._mounts or self.is_empty_at(path) or not path.exists():
+            mounted = str(path) in self._mounts and str(path) not in self._sealed
+            if mounted or self.is_empty_at(path) or not path.exists():
                 continue
             if path.is_dir():
-                self.empty([path], frozen=True)
+                self._add(Mount(path=path, how=EMPTY, frozen=True))
             elif path.is_file():
                 self._add(Mount(path=path, how=DATA))
             else:

@@ -19,7 +19,7 @@ SEALED = ("drumline", "config", "config.worktree", *FOLDERS)
 """In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
 GITDIR = "gitdir: "
 VERDICTS = "bases"
-"""The folder beside the records of runs with what checks said about trees."""
+"""The folder among our records with what checks said about trees."""
 LOGINS = (
     *("~/.claude/.credentials.json", "$CLAUDE_CONFIG_DIR/.credentials.json"),
     *("~/.codex/auth.json", "$CODEX_HOME/auth.json", "~/.codex/.credentials.json", "$CODEX_HOME/.credentials.json"),
@@ -113,13 +113,12 @@ def _find_common(workspace: Path) -> list[Path]:
 
 
 def find_records(workspace: Path) -> list[Path]:
-    """The records of runs: prompts, logs and private homes of all steps, with the logins of other agents.
+    """Our own records: the journal, prompts, logs and private homes of all steps, and what checks said about trees.
 
-    So is what checks said about trees.
+    The locks of drivers are among them: who may only read a file can hold its lock as well.
     """
     git = workspace / ".git"
-    found = [common / "drumline" for common in ([git] if git.is_dir() else _find_common(workspace))]
-    return [*(folder / "runs" for folder in found), *filter(Path.is_dir, (folder / VERDICTS for folder in found))]
+    return [common / "drumline" for common in ([git] if git.is_dir() else _find_common(workspace))]
 
 
 def find_named(words: Iterable[str]) -> list[Path]:
