@@ -221,14 +221,18 @@ def _open_parent(root: Path, name: str, *, make: bool = False) -> Iterator[tuple
     try:
         for part in parts:
             if make:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o777, dir_fd=folder)
+                _make_folder(part, folder)
             inner = os.open(part, FOLDER, dir_fd=folder)
             os.close(folder)
             folder = inner
         yield folder, last
     finally:
         os.close(folder)
+
+
+def _make_folder(name: str, folder: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, 0o777, dir_fd=folder)
 
 
 def _fingerprint(found: os.stat_result) -> Fingerprint:

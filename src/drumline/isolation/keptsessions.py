@@ -51,13 +51,13 @@ def fetch_session(home: Home, place: Path, kept: Path, session: str) -> None:
     """Copy what the user's home has of a session to continue with, if it is not kept already."""
     if not session or not re.fullmatch(r"[\w.-]+", session):
         return
-    for pattern in home.returned:
-        for path in place.glob(pattern.replace("{slug}", "*")):
-            name = str(path.relative_to(place))
-            if session in name and path.is_file():
-                # An agent that worked here before may have put links where the copy belongs.
-                with suppress(OSError):
-                    copy_contained(kept, name, path)
+    records = [path for pattern in home.returned for path in place.glob(pattern.replace("{slug}", "*"))]
+    for path in records:
+        name = str(path.relative_to(place))
+        if session in name and path.is_file():
+            # An agent that worked here before may have put links where the copy belongs.
+            with suppress(OSError):
+                copy_contained(kept, name, path)
 
 
 def return_sessions(home: Home, place: Path, kept: Path, workspace: Path) -> None:
