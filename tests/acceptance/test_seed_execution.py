@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.acceptance.cli_flows import write_files
 from tests.acceptance.cli_user import SCRIPTED, Rule, User, gates_of, make_user, states_of, step_text, write_script
+from tests.acceptance.terminals import accept_commands, open_terminal
 from tests.acceptance.test_clean_plans import SESSION, STATE
 
 REPORT = (
@@ -16,6 +18,7 @@ REPORT = (
     "- Key Interfaces Introduced: part{number}()\n- Assumptions: none\n"
 )
 MEET = "touch $HOME/$DRUMLINE_STEP; for i in $(seq 1200); do [ -e $HOME/{} ] && exit 0; sleep 0.05; done; exit 1"
+LOOK = "echo $DRUMLINE_STEP >> $HOME/looks"
 NEEDS: dict[int, list[int]] = {1: [], 2: [], 3: [1, 2]}
 PLANS = "docs/maestro/plans"
 REVIEWER = """
@@ -27,7 +30,7 @@ agent = "scripted:reviewer.yaml"
 def make_session(**more: object) -> dict[str, Any]:
     """A session as its tool has just created it: the first phase is called in progress, and nobody has begun it."""
     listed = [
-        {**phase, "parallel": True, "blocked_by": NEEDS[phase["id"]], "planned_files": [f"{phase['id']}.txt"]}
+        {**phase, "parallel": True, "blocked_by": NEEDS[phase["id"]], "planned_files": [f"{phase['id']}.py"]}
         for phase in SESSION["phases"]  # type: ignore[attr-defined]
     ]
     listed[0] |= {"status": "in_progress", "started": SESSION["created"]}
@@ -47,7 +50,7 @@ def open_user(folder: Path, *rules: Rule, session: dict[str, Any] | None = None,
     }
     write_files(user, files)
     user.commit_all()
-    user.play(*rules, *(work(number, {f"{number}.txt": "good\n"}, step=str(number)) for number in NEEDS))
+    user.play(*rules, *(work(number, {f"{number}.py": "good\n"}, step=str(number)) for number in NEEDS))
     return user
 
 
@@ -69,11 +72,15 @@ def session_of(user: User) -> dict[str, Any]:
 def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_books(tmp_path: Path) -> None:
     copy = f"cp '{tmp_path}/repo/{STATE}' '{tmp_path}/seen.md'"
     wait = f"until grep -q 'batch-1-2' '{tmp_path}/repo/{STATE}'; do sleep 0.1; done"
+    nothing = {"match": {"node": "look"}, "say": json.dumps({"findings": [], "fixed": []}), "run": LOOK}
     user = open_user(
         tmp_path,
-        work(1, {"1.txt": "good\n"}, run=f"{wait}; {copy}; {MEET.format(2)}", said="All is done.", step="1", attempt=1),
+        nothing,
+        work(1, {"1.py": "good\n"}, run=f"{wait}; {copy}; {MEET.format(2)}", said="All is done.", step="1", attempt=1),
         work(1, {}, step="1", attempt=2),
-        work(2, {"2.txt": "good\n"}, run=MEET.format(1), step="2"),
+        {**work(2, {"2.py": "good\n"}, run=MEET.format(1), step="2"), "usage": {"input": 100, "output": 20}},
+        work(3, {"4.py": "good\n"}, step="3"),
+        config='review = "all"\n',
     )
 
     ran = user.drumline("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot")
@@ -85,7 +92,14 @@ def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_books(tmp_pat
     assert (session["status"], session["execution_mode"]) == ("completed", "parallel")
     first, second, third = session["phases"]
     assert [phase["status"] for phase in (first, second, third)] == ["completed"] * 3
-    assert [phase["files_created"] for phase in (first, second, third)] == [["1.txt"], ["2.txt"], ["3.txt"]]
+    assert [phase["files_created"] for phase in (first, second, third)] == [["1.py"], ["2.py"], ["4.py"]]
+    assert (session["token_usage"]["total_input"], session["token_usage"]["total_output"]) == (100, 20)
+    assert list(session["token_usage"]["by_agent"]) == ["coder"]
+    looks = (tmp_path / "home" / "looks").read_text().split()
+    assert sorted(looks[:-1]) == ["1", "2", "3"]
+    assert looks[-1] == "@final"  # the code-review gate, before the session is archived
+    assert "declared, and not found:\n  3: 3.py: no landing changed it" in ran.out
+    assert "100 input and 20 output tokens" in ran.out
     assert first["downstream_context"]["key_interfaces_introduced"] == ["part1()"]
     assert first["downstream_context"]["assumptions"] == []
     asked = user.prompt("1", 2)
@@ -106,6 +120,52 @@ def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_books(tmp_pat
 
 
 @pytest.mark.long
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
+def test_the_mode_is_asked_for_with_what_can_run_side_by_side_and_kept(tmp_path: Path) -> None:
+    user = open_user(tmp_path)
+    accept_commands(user, STATE)
+
+    with open_terminal(user) as terminal:
+        terminal.type_command("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot")
+        asked = terminal.await_text("Mode: parallel (recommended) or sequential")
+        nothing = session_of(user)
+        terminal.press("sequential", "Enter")
+        terminal.await_text("exit=0")
+
+    assert "2 of 3 steps are free to run side by side, in 2 waves." in asked
+    assert asked.count("(recommended)") == 1
+    assert (nothing["execution_mode"], nothing["phases"][1]["status"]) == (None, "pending")
+    assert session_of(user)["execution_mode"] == "sequential"
+
+
+@pytest.mark.long
+def test_a_phase_that_stays_wrong_fails_after_its_retries_and_a_person_says_how_it_goes_on(tmp_path: Path) -> None:
+    user = open_user(
+        tmp_path,
+        work(1, {"1.py": "bad\n"}, step="1"),
+        config='[commands]\ntest = "test ! -f 1.py || grep -q good 1.py"\n',
+    )
+
+    ran = user.drumline("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot", env={"MAESTRO_MAX_RETRIES": "1"})
+    failed = session_of(user)
+    first = failed["phases"][0]
+    user.play(*(work(number, {f"{number}.py": "good\n"}, step=str(number)) for number in NEEDS))
+    retried = user.drumline("answer", "failure-1", "retry", "--resume")
+
+    assert ran.code == 2, ran.text
+    assert (first["status"], first["retry_count"]) == ("failed", 1)
+    assert [(one["type"], one["resolution"]) for one in first["errors"]][:2] == [
+        ("validation", "retried"),
+        ("validation", "pending"),
+    ]
+    assert failed["status"] == "in_progress"
+    assert retried.code == 0, retried.text
+    session = session_of(user)
+    assert [phase["status"] for phase in session["phases"]] == ["completed"] * 3
+    assert all(one["resolved"] for one in session["phases"][0]["errors"])
+
+
+@pytest.mark.long
 def test_a_phase_of_a_reviewer_sees_what_the_others_have_done_and_another_program_does_it(tmp_path: Path) -> None:
     session = make_session(execution_mode=None)
     session["phases"][2] |= {"agents": ["code-reviewer"], "planned_files": []}
@@ -120,7 +180,7 @@ def test_a_phase_of_a_reviewer_sees_what_the_others_have_done_and_another_progra
     assert f"Base: {user.git('rev-parse', 'main')}" in told
     assert f"Head: {user.git('rev-parse', user.branch() + '~1')}" in told
     assert "+good" in told
-    assert "- `1.txt` (created)" in told
+    assert "- `1.py` (created)" in told
 
 
 def test_a_session_is_refused_while_its_agents_are_switched_off_and_stays_where_it_is_if_that_is_wished(
@@ -145,10 +205,10 @@ def test_a_conflict_between_phases_is_for_a_person(tmp_path: Path) -> None:
     user = open_user(
         tmp_path,
         *(
-            work(n, {f"{n}.txt": "good\n", "both.txt": f"{n}\n"}, run=MEET.format(3 - n), step=str(n), attempt=1)
+            work(n, {f"{n}.py": "good\n", "both.py": f"{n}\n"}, run=MEET.format(3 - n), step=str(n), attempt=1)
             for n in (1, 2)
         ),
-        *(work(n, {f"{n}.txt": "good\n", "both.txt": "1 and 2\n"}, step=str(n)) for n in (1, 2)),
+        *(work(n, {f"{n}.py": "good\n", "both.py": "1 and 2\n"}, step=str(n)) for n in (1, 2)),
     )
 
     ran = user.drumline("run", STATE, "--agent", SCRIPTED, "--autonomy", "critical")
@@ -162,7 +222,7 @@ def test_a_conflict_between_phases_is_for_a_person(tmp_path: Path) -> None:
     assert waiting == "in_progress"
     assert answered.code == 0, answered.text
     assert states_of(user.status()) == dict.fromkeys(("1", "2", "3"), "done")
-    assert user.landed("both.txt") == "1 and 2"
+    assert user.landed("both.py") == "1 and 2"
 
 
 @pytest.mark.long
