@@ -58,6 +58,15 @@ def package(**fields: object) -> str:
         ({"Gemfile": "", "bin/rails": "", "test/a_test.rb": ""}, ["bundle exec rails test"]),
         ({"Gemfile": ""}, []),
         ({"mix.exs": ""}, ["mix test"]),
+        ({"deno.json": '{"tasks": {"test": "deno test -A"}}'}, ["deno task test"]),
+        ({"deno.jsonc": "// ours\n{}", "src/a_test.ts": ""}, ["deno test"]),
+        ({"deno.json": "{}", "src/a.ts": "", "latest.ts": ""}, []),
+        ({"composer.json": '{"scripts": {"test": "phpunit"}}', "phpunit.xml": ""}, ["composer run-script test"]),
+        ({"composer.json": "{}", "phpunit.xml.dist": ""}, ["php vendor/bin/phpunit"]),
+        ({"composer.json": "{}"}, []),
+        ({"Package.swift": ""}, ["swift test"]),
+        ({"build.zig": 'const test_step = b.step("test", "Run tests");\n'}, ["zig build test"]),
+        ({"build.zig": 'b.step("run", "Run");\n'}, []),
         ({"pom.xml": ""}, ["mvn --batch-mode test"]),
         ({"pom.xml": "", "mvnw": ""}, ["./mvnw --batch-mode test"]),
         ({"build.gradle.kts": ""}, ["gradle test"]),
@@ -106,6 +115,10 @@ def test_the_files_of_a_repository_say_how_it_is_tested(files: dict[str, str], c
         ({"pyproject.toml": "[tool.poetry]\n", "test_a.py": ""}, ["poetry install"]),
         ({"Gemfile": "gem 'rspec'", "spec/a_spec.rb": ""}, ["bundle install"]),
         ({"mix.exs": "", "mix.lock": ""}, ["mix deps.get"]),
+        (
+            {"composer.json": "{}", "composer.lock": "", "phpunit.xml": ""},
+            ["composer install --no-interaction"],
+        ),
         ({"pyproject.toml": UV, "uv.lock": ""}, ["uv sync --frozen"]),
         (
             {"pyproject.toml": '[dependency-groups]\nci = ["pytest"]\n', "uv.lock": ""},
@@ -129,7 +142,7 @@ def test_the_files_of_a_repository_say_how_it_is_tested(files: dict[str, str], c
     ],
 )
 def test_what_is_not_in_the_repository_is_installed_first(files: dict[str, str], setup: list[str]) -> None:
-    ignoring = {**files, ".gitignore": "/node_modules/\ndeps\n.venv/\n"}
+    ignoring = {**files, ".gitignore": "/node_modules/\ndeps\n.venv/\n/vendor\n"}
 
     assert [found.command for found in detect(list(ignoring), ignoring.get).of(SETUP)] == setup
 
@@ -218,6 +231,17 @@ NODE = {
             ["gradle spotlessApply"],
         ),
         ({"app.csproj": ""}, ["dotnet build", "dotnet test"], ["dotnet format"]),
+        (
+            {"deno.json": '{"fmt": {}, "tasks": {"lint": "x", "check": "y"}}', "a.test.tsx": ""},
+            ["deno task lint", "deno task check", "deno test"],
+            ["deno fmt"],
+        ),
+        (
+            {"composer.json": '{"scripts": {"format": "x", "lint": "y"}}'},
+            ["composer run-script lint"],
+            ["composer run-script format"],
+        ),
+        ({"Package.swift": ""}, ["swift build", "swift test"], []),
         (
             {"Makefile": "lint fmt:\n\ntest:\n", "package.json": package(scripts=NODE)},
             ["make lint", "npm run build", "make test"],

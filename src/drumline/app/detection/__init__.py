@@ -11,13 +11,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 
 from drumline.app.detection.compiled import (
+    find_deno,
     find_dotnet,
     find_elixir,
     find_go,
     find_gradle,
     find_maven,
+    find_php,
     find_ruby,
     find_rust,
+    find_swift,
+    find_zig,
 )
 from drumline.app.detection.found import FORMAT, JUDGES, KINDS, SETUP, TEST, Detected, Found, Read, Tree
 from drumline.app.detection.node import find_node
@@ -40,6 +44,10 @@ _ECOSYSTEMS: tuple[Find, ...] = (
     find_dotnet,
     find_ruby,
     find_elixir,
+    find_deno,
+    find_php,
+    find_swift,
+    find_zig,
 )
 _APART: tuple[Find, ...] = (find_pip,)
 """Those whose setup only their own commands see: a task runner would not enter their environment."""

@@ -1,13 +1,14 @@
-"""Languages with a tool of their own that fetches, builds and tests: Rust, Go, Ruby, Elixir, Java, .NET."""
+"""Languages whose own tool builds and tests: Rust, Go, Ruby, Elixir, Java, .NET, PHP, Swift, Zig, and Deno."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from drumline.app.detection.found import BUILD, FORMAT, LINT, SETUP, TEST, Found, Tree, as_table
 
 _PROJECTS = (".sln", ".slnx", ".csproj", ".fsproj", ".vbproj")
+_ZIG_TEST = re.compile(r'\.step\(\s*"test"')
 _SPOTLESS = re.compile(r"\bspotless\b|diffplug")
 
 
@@ -68,6 +69,55 @@ def find_elixir(tree: Tree) -> Iterator[Found]:
         yield _of("mix", LINT, "mix credo", ".credo.exs")
     yield _of("mix", BUILD, "mix compile", "mix.exs")
     yield _of("mix", TEST, "mix test", "mix.exs")
+
+
+def find_deno(tree: Tree) -> Iterator[Found]:
+    """Deno; what it is configured for, and its tasks of the same names."""
+    place = tree.first("deno.json", "deno.jsonc")
+    if not place:
+        return
+    said = tree.json(place)
+    tasks = as_table(said.get("tasks"))
+    named: Mapping[str, tuple[str, tuple[str, ...], bool]] = {
+        FORMAT: ("deno fmt", ("fmt", "format"), "fmt" in said),
+        LINT: ("deno lint", ("lint",), "lint" in said),
+        BUILD: ("", ("build", "check"), False),
+        TEST: ("deno test", ("test",), tree.any(r"(.*/)?[^/]*[._]test\.[mc]?[jt]sx?")),
+    }
+    for kind, (own, names, wanted) in named.items():
+        task = next((name for name in names if name in tasks), "")
+        if command := f"deno task {task}" if task else own if wanted else "":
+            yield _of("deno", kind, command, place)
+
+
+def find_php(tree: Tree) -> Iterator[Found]:
+    """Composer: its scripts, else PHPUnit where the repository configures it."""
+    if "composer.json" not in tree.paths:
+        return
+    scripts = as_table(tree.json("composer.json").get("scripts"))
+    if "composer.lock" in tree.paths and tree.ignores("vendor"):
+        yield _of("composer", SETUP, "composer install --no-interaction", "composer.lock")
+    for kind, name in ((FORMAT, "format"), (LINT, "lint"), (BUILD, "build"), (TEST, "test")):
+        if name in scripts:
+            yield _of("composer", kind, f"composer run-script {name}", "composer.json")
+    if "test" not in scripts and (place := tree.first("phpunit.xml", "phpunit.xml.dist")):
+        yield _of("php", TEST, "php vendor/bin/phpunit", place)
+
+
+def find_swift(tree: Tree) -> Iterator[Found]:
+    """The swift command."""
+    if "Package.swift" in tree.paths:
+        yield _of("swift", BUILD, "swift build", "Package.swift")
+        yield _of("swift", TEST, "swift test", "Package.swift")
+
+
+def find_zig(tree: Tree) -> Iterator[Found]:
+    """The zig command, with the test step of the build file if there is one."""
+    if "build.zig" not in tree.paths:
+        return
+    yield _of("zig", BUILD, "zig build", "build.zig")
+    if _ZIG_TEST.search(tree.text("build.zig")):
+        yield _of("zig", TEST, "zig build test", "build.zig")
 
 
 def find_maven(tree: Tree) -> Iterator[Found]:
