@@ -21,7 +21,7 @@ from drumline.planfiles import open_plan
 from drumline.planfiles.maestro import MaestroFiles, PlanDialect, StateDialect
 from drumline.planfiles.maestro_data import frontmatter
 from drumline.planfiles.stepfile import replace_spans
-from drumline.ports.planfiles import Correction, ProgressReport, StepFailure, StepProgress
+from drumline.ports.planfiles import Correction, ProgressReport, StepFailure, StepProgress, Trouble
 from drumline.record import replace
 
 MARKDOWN = """\
@@ -400,10 +400,10 @@ def test_every_failure_is_one_entry_with_what_came_of_it(tmp_path: Path, name: s
     file = tmp_path / name
     files = opened(file, DOCUMENTS[name])
     failures = [
-        StepFailure(at=TIMES, message="check failed: make", retried=True),
-        StepFailure(at=TIMES, message="check failed: make", retried=True),
-        StepFailure(at=LATER, message="the agent timed out"),
-        StepFailure(at=LATER, message="still failing after 2 fixes: make timeout"),
+        StepFailure(at=TIMES, message="check failed: make", trouble=Trouble.WORK, retried=True),
+        StepFailure(at=TIMES, message="check failed: make", trouble=Trouble.WORK, retried=True),
+        StepFailure(at=LATER, message="the agent took too long", trouble=Trouble.TIME),
+        StepFailure(at=LATER, message="still failing after 2 fixes: make timeout", trouble=Trouble.WORK),
     ]
 
     def write_progress(count: int, state: str) -> list[tuple[str, str, bool]]:

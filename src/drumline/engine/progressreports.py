@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
+from drumline.core.checkfailure import CheckFailure
 from drumline.core.ids import StepId
 from drumline.core.needs import settled
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
+from drumline.core.taxonomy import Failure
 from drumline.core.vocabulary import StepEnd
-from drumline.ports.planfiles import ProgressReport, StepFailure, StepProgress
+from drumline.ports.planfiles import ProgressReport, StepFailure, StepProgress, Trouble
 from drumline.record import replace
 from drumline.walltimes import write_iso
+
+_OF_ATTEMPTS: Mapping[str, Trouble] = {
+    Failure.VALIDATION.value: Trouble.WORK,
+    Failure.TIMEOUT.value: Trouble.TIME,
+}
 
 
 class Failures:
@@ -24,39 +31,45 @@ class Failures:
     def __init__(self) -> None:
         self.over: list[StepFailure] = []
         self.retries = 0
-        self._open: list[str] = []
+        self._open: dict[str, Trouble] = {}
         self._at = 0.0
 
     def note(self, entry: Recorded) -> None:
         """Take in an event of the step's own stream."""
         match entry.event:
             case ev.AttemptEnded(failure=failure, message=message) if failure:
-                self._add(entry.at, message or failure)
-            case ev.CheckEnded(exit_code=code, command=command) if code != 0:
-                self._add(entry.at, f"check failed: {command}")
-            case ev.LandingRefused(reason=reason):
-                self._add(entry.at, reason)
+                self._add(entry.at, message or failure, _OF_ATTEMPTS.get(failure, Trouble.OTHER))
+            case ev.CheckEnded(exit_code=code, command=command, failure=failure) if code != 0:
+                slow = failure == CheckFailure.TIMEOUT.value
+                self._add(entry.at, f"check failed: {command}", Trouble.TIME if slow else Trouble.WORK)
+            case ev.LandingRefused(reason=reason, conflicts=conflicts):
+                self._add(entry.at, reason, Trouble.CONFLICT if conflicts else Trouble.OTHER)
             case ev.AttemptStarted(reads=False):
                 self._retry()
             case _:
                 return
 
-    def close(self, at: float, reason: str) -> None:
-        """The step is over; `reason` says why it is not done, if it is not."""
-        if reason:
-            self.over.append(StepFailure(at=write_iso(at), message=reason))
-        self._open = []
+    def close(self, at: float, finished: ev.StepFinished) -> None:
+        """The step is over; its reason says why it is not done, if it is not."""
+        if finished.reason and finished.state in (StepEnd.BLOCKED, StepEnd.FAILED):
+            trouble = Trouble.WORK if finished.failing else self._find_trouble()
+            self.over.append(StepFailure(at=write_iso(at), message=finished.reason, trouble=trouble))
+        self._open = {}
 
-    def _add(self, at: float, message: str) -> None:
+    def _add(self, at: float, message: str, trouble: Trouble) -> None:
         self._at = at
-        if message not in self._open:
-            self._open.append(message)
+        self._open.setdefault(message, trouble)
+
+    def _find_trouble(self) -> Trouble:
+        """What the failures are that nothing has followed yet: the first of a kind that says something."""
+        return next((kind for kind in self._open.values() if kind is not Trouble.OTHER), Trouble.OTHER)
 
     def _retry(self) -> None:
         """Another attempt follows: on what failed just now, or on what had ended the step before it was reopened."""
         if self._open:
-            self.over.append(StepFailure(at=write_iso(self._at), message="; ".join(self._open)))
-            self._open = []
+            told, trouble = "; ".join(self._open), self._find_trouble()
+            self.over.append(StepFailure(at=write_iso(self._at), message=told, trouble=trouble))
+            self._open = {}
         if self.over and not self.over[-1].retried:
             self.over[-1] = replace(self.over[-1], retried=True)
             self.retries += 1
@@ -78,9 +91,9 @@ class ProgressReports:
             match entry.event:
                 case ev.StepStarted(step=step):
                     self._started[step] = entry.at
-                case ev.StepFinished(step=step, state=state, reason=reason):
+                case ev.StepFinished(step=step) as finished:
                     self._finished[step] = entry.at
-                    self._failures_of(step).close(entry.at, reason if state in ("blocked", "failed") else "")
+                    self._failures_of(step).close(entry.at, finished)
                 case ev.AttemptStarted(reads=True):
                     self._reading.add(entry.stream.step)
                 case ev.AttemptStarted():
@@ -96,7 +109,7 @@ class ProgressReports:
         return self._failures.setdefault(step, Failures())
 
     def report_progress(self, run: RunState, now: float) -> ProgressReport:
-        """The run as its books should show it."""
+        """What is known of the run by now."""
         touched = [step.id for step in run.plan.steps if step.id in run.working or settled(run, step.id)]
         state = run.ended.state if run.ended else "parked" if run.parked else "running"
         steps = [self._step(run, step) for step in touched if step not in run.declared]

@@ -15,19 +15,18 @@ from drumline.planfiles.maestro_archive import is_over
 from drumline.planfiles.maestro_data import Region, clean
 from drumline.planfiles.maestro_handoff import FIELDS, populated, read_context
 from drumline.planfiles.maestro_phases import find_phases, phase_id
-from drumline.ports.planfiles import ProgressReport, StepFailure, StepProgress
+from drumline.ports.planfiles import ProgressReport, StepFailure, StepProgress, Trouble
 
 _MODES = ("parallel", "sequential")
 _OVER = frozenset({"done", "skipped"})
 _COUNTS = {"input": "total_input", "output": "total_output", "cached": "total_cached"}
-_KINDS = (
-    ("still failing", "validation"),
-    ("timed out", "timeout"),
-    ("timeout", "timeout"),
-    ("conflict", "file_conflict"),
-    ("check", "validation"),
-)
-"""The type of an error by the first of these words in its message; a command it names comes after them."""
+_TYPES: Mapping[Trouble, str] = {
+    Trouble.WORK: "validation",
+    Trouble.TIME: "timeout",
+    Trouble.CONFLICT: "file_conflict",
+    Trouble.OTHER: "runtime",
+}
+"""The type of an error."""
 
 
 def write_progress(text: str, region: Region, progress: ProgressReport) -> list[Span]:
@@ -144,13 +143,11 @@ def _open(error: Node) -> bool:
 
 
 def _error_record(agent: str, failure: StepFailure, state: str) -> dict[str, Value]:
-    message = clean(failure.message)
-    kind = next((kind for word, kind in _KINDS if word in message.casefold()), "runtime")
     return {
         "agent": agent,
         "timestamp": failure.at,
-        "type": kind,
-        "message": message,
+        "type": _TYPES[failure.trouble],
+        "message": clean(failure.message),
         "resolution": _resolution(failure, state),
         "resolved": state in _OVER,
     }

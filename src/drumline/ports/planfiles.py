@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Protocol
 
 from drumline.core.ids import StepId
@@ -13,11 +14,21 @@ from drumline.core.vocabulary import DocumentKind
 from drumline.record import Record, field
 
 
+class Trouble(Enum):
+    """What kind of failure a progress report names."""
+
+    WORK = "work"
+    TIME = "time"
+    CONFLICT = "conflict"
+    OTHER = "other"
+
+
 class StepFailure(Record):
-    """One failure of a step: when (ISO time), what, and whether another attempt followed."""
+    """One failure of a step: when (ISO time), what, of which kind, and whether another attempt followed."""
 
     at: str
     message: str
+    trouble: Trouble = Trouble.OTHER
     retried: bool = False
 
 
