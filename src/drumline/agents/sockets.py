@@ -17,10 +17,10 @@ SETTLED = 60.0
 """Seconds after which a socket counts as one that stays."""
 
 
-def find_sockets(table: Path = TABLE) -> Iterator[Path]:
+def find_sockets() -> Iterator[Path]:
     """The sockets of this machine that somebody could connect to by a path which we can see."""
     try:
-        lines = table.read_bytes().splitlines()[1:]
+        lines = TABLE.read_bytes().splitlines()[1:]
     except OSError:
         return
     for line in lines:

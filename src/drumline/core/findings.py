@@ -119,15 +119,14 @@ def read_ids(answer: Json, known: Collection[str]) -> dict[str, str]:
     return {name: why for name, why in named.items() if name in known}
 
 
-def tell_findings(found: Sequence[Found], *, ids: bool = True) -> str:
+def tell_findings(found: Sequence[Found]) -> str:
     """Findings as a list for prompts and questions."""
     lines = []
     for one in found:
         finding = one.finding
-        name = f"{finding.id} " if ids else ""
         place = f" ({finding.place})" if finding.place else ""
         detail = f"\n  {finding.detail}" if finding.detail else ""
-        lines.append(f"- {name}[{finding.severity.value}] {finding.title}{place}{detail}")
+        lines.append(f"- {finding.id} [{finding.severity.value}] {finding.title}{place}{detail}")
     return "\n".join(lines)
 
 

@@ -161,7 +161,7 @@ def _make(source: str, edit: _Edit) -> Mutant | None:
 # --- what tests expect -------------------------------------------------------------------------------------------
 
 
-def list_expectations(source: str, lines: Collection[int], *, most: int = MOST_EXPECTED) -> list[Mutant]:
+def list_expectations(source: str, lines: Collection[int]) -> list[Mutant]:
     """Mutants of tests: a value that something is to be equal to is another one. No honest work passes with it."""
     try:
         tree = ast.parse(source)
@@ -170,7 +170,7 @@ def list_expectations(source: str, lines: Collection[int], *, most: int = MOST_E
     text = _Text(source)
     edits = [edit for node in ast.walk(tree) if (edit := _expect_other(node, text)) is not None]
     found = (_make(source, edit) for edit in sorted(edits, key=_rank) if edit.line in lines)
-    return [mutant for mutant in found if mutant is not None][:most]
+    return [mutant for mutant in found if mutant is not None][:MOST_EXPECTED]
 
 
 def _expect_other(node: ast.AST, text: _Text) -> _Edit | None:

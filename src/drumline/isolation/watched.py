@@ -108,9 +108,9 @@ NOISY = ("known_hosts", "config.lock", ".DS_Store")
 """Beginnings of names in these folders that change in the course of honest work."""
 
 
-def read_user_places(environ: Mapping[str, str] | None = None) -> dict[Path, str]:
+def read_user_places() -> dict[Path, str]:
     """What starts programs for this user, and what Drumline keeps for them; as root, for everybody."""
-    env = os.environ if environ is None else environ
+    env = os.environ
     home = Path(env.get("HOME") or Path.home())
     config = _find_folder(env, "XDG_CONFIG_HOME", home / ".config")
     state = _find_folder(env, "XDG_STATE_HOME", home / ".local" / "state")

@@ -56,7 +56,7 @@ def read_criterion(text: str, is_program: IsProgram = find_program) -> Criterion
     return Criterion(fault=fault) if fault else Criterion(command=command)
 
 
-def find_told(text: str, is_program: IsProgram = find_program) -> str:
+def find_told(text: str) -> str:
     """The command that a sentence tells to run with success; "" if there is none, or if it is expected to fail.
 
     A sentence says more than an item of a list of checks, so this is for proposals that a person looks at.
@@ -68,7 +68,7 @@ def find_told(text: str, is_program: IsProgram = find_program) -> str:
     told = [number for number in spans if _VERB.search(_before(pieces, number)) or _RUN.match(_after(pieces, number))]
     if not told and len(spans) == 1 and _ABOUT.search(text):
         told = spans
-    found = [_command_at(pieces, number, is_program) for number in told]
+    found = [_command_at(pieces, number, find_program) for number in told]
     return next((command for command in found if command), "")
 
 

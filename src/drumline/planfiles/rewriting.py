@@ -65,17 +65,16 @@ def add_note(notes: str, step: StepId, said: str, *, by: StepId) -> str:
     return f"{notes}{gap}{lead}{said}{newline}"
 
 
-def substitute(text: str, old: str, new: str, *, where: str, start: int = 0, end: int | None = None) -> str:
+def substitute(text: str, old: str, new: str, *, where: str) -> str:
     """The text with `new` in place of `old`, which has to stand there exactly once."""
     newline = _newline(text)
     old, new = (NEWLINE.sub("\n", one).replace("\n", newline) for one in (old, new))
-    part = text[start:end]
-    if (found := part.count(old)) != 1:
+    if (found := text.count(old)) != 1:
         raise InvalidInput(
             f"the text to replace stands {found} times in {where}, and it has to stand there once",
             hint="drumline validate PATH/TO/PLAN",
         )
-    return text[:start] + part.replace(old, new) + (text[end:] if end is not None else "")
+    return text.replace(old, new)
 
 
 def show_diff(before: str, after: str, path: str) -> str:

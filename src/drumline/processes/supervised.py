@@ -159,13 +159,13 @@ def build_environment(
     return ours | dict(extra) | {census.MARK: mark}
 
 
-def read_tail(log: Path, limit: int = OUTPUT_TAIL) -> str:
+def read_tail(log: Path) -> str:
     """The end of a log as plain text; empty if there is none."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - limit))
-            return strip_controls(file.read(limit).decode("utf-8", "replace"))
+            file.seek(max(0, size - OUTPUT_TAIL))
+            return strip_controls(file.read(OUTPUT_TAIL).decode("utf-8", "replace"))
     except OSError:
         return ""
 

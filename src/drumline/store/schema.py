@@ -70,10 +70,10 @@ def read_version(connection: sqlite3.Connection, known: int) -> int:
     return int(version)
 
 
-def create_schema(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
+def create_schema(connection: sqlite3.Connection) -> None:
     """Turn an empty database into a store of the newest schema."""
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    migrate(connection, migrations)
+    migrate(connection)
 
 
 def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> None:
