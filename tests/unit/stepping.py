@@ -47,7 +47,7 @@ def _work(orders: Orders, state: StepState, run: RunState) -> Command:
 
 
 def _stop(state: StepState) -> Finish:
-    tried = landing.tell_tries(state)
+    tried = verdicts.tell_tries(state)
     failed = ", ".join(ended.command for ended in state.faults())
     return Finish(state=StepEnd.BLOCKED, reason=f"still failing after {tried}: {failed}")
 

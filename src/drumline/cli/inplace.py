@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drumline.app.branching import choose_branch
+from drumline.app.branching import choose_branch, choose_checkout
 from drumline.app.catalog import list_runs
-from drumline.app.inplace import choose_checkout
 from drumline.cli.output import say
 from drumline.core.plan import Plan
 from drumline.store.sqlite import SqliteStore

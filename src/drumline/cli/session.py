@@ -20,7 +20,6 @@ from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.inbox import name_person, send
 from drumline.app.leftovers import clear_before_start
 from drumline.cli.debugging import is_debugging, keep_debug_log
-from drumline.cli.driving import Ears, open_driver
 from drumline.cli.merging import is_merge_due, merge
 from drumline.cli.output import is_terminal, print_json, print_lines, print_text, problem_json, say
 from drumline.cli.recordings import record_run
@@ -34,6 +33,7 @@ from drumline.core.state import RunState
 from drumline.core.vocabulary import STUCK
 from drumline.engine.driver import Driver
 from drumline.engine.outbox import REFUSED
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.settingrows import PRESETS
@@ -47,6 +47,7 @@ from drumline.views.status import status_json
 from drumline.views.summary import output_lines, summary, summary_json, summary_lines, warn_of_end
 from drumline.views.told import Line
 from drumline.wiring import Project
+from drumline.wiring.services import open_services
 
 if TYPE_CHECKING:
     from drumline.app.recorder import Recorder
@@ -141,20 +142,18 @@ class Session:
 
     def _open_driver(self) -> Driver:
         trust = open_trust(self.project, as_json=self.as_json, tell=lambda text: self._board_say(text))
-        driver = open_driver(
-            self.project,
-            self.store,
-            self._begun,
-            started_at=self._started_at,
-            trust=trust,
-            recorder=self._recorder,
-            ears=Ears(
-                observe=lambda recorded: self._observe(recorded, driver.run),
+        services = open_services(self.project, self.store, self._begun, started_at=self._started_at, trust=trust)
+        driver = Driver(
+            upkeep=Upkeep(
+                services=services if self._recorder is None else self._recorder.attach(services),
                 complain=self._complain,
                 warn=self._warn,
-                wait_told=self._tell_waiting,
-                joined=self.joined,
             ),
+            run_id=self._begun.id,
+            jobs=self.project.settings.jobs,
+            observe=lambda recorded: self._observe(recorded, driver.run),
+            wait_told=self._tell_waiting,
+            joined=self.joined,
         )
         return driver
 

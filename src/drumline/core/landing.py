@@ -34,7 +34,6 @@ from drumline.core.life import Phase
 from drumline.core.orders import Orders
 from drumline.core.overstep import tell_stray
 from drumline.core.ownword import NOT_DONE, is_denied
-from drumline.core.plaintext import count_noun
 from drumline.core.plan import Step
 from drumline.core.queue import (
     Drop,
@@ -53,7 +52,7 @@ from drumline.core.reviewing import tell_left
 from drumline.core.rounds import reject
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.verdicts import NOTHING_DONE, UNTESTED, Judging, is_unchanged, judge_work
+from drumline.core.verdicts import NOTHING_DONE, UNTESTED, Judging, is_unchanged, judge_work, tell_since
 from drumline.core.vocabulary import GateKind, OnConflict, StepEnd
 
 MOST_NAMED = 5
@@ -194,22 +193,10 @@ def find_refusal(orders: Orders, state: StepState, run: RunState) -> str:
 
 def tell_integration(state: StepState) -> str:
     """Why work that passed by itself does not land."""
-    with_what = _tell_since(state)
+    with_what = tell_since(state)
     if state.refused is not None:
         return f"conflict markers are left in {', '.join(state.conflicts[:MOST_NAMED])}"
     if state.conflicts:
         return f"its changes conflict {with_what} in {', '.join(state.conflicts[:MOST_NAMED])}"
     failing = ", ".join(ended.command for ended in state.failing())
     return f"its checks pass alone and fail together {with_what}: {failing}"
-
-
-def tell_tries(state: StepState, *, in_all: bool = False) -> str:
-    """How often the agent was asked to put right what fails, in words: in this round, or `in_all` of them."""
-    if state.clash is None:
-        return count_noun(state.all_fixes if in_all else state.fixes, "fix", "es")
-    return f"{count_noun(state.integrations, 'attempt')} to let it pass {_tell_since(state)}"
-
-
-def _tell_since(state: StepState) -> str:
-    since = ", ".join(state.moved.since) if state.moved else ""
-    return f"with what landed since its base ({since})" if since else "with what landed since its base"

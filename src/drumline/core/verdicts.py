@@ -6,24 +6,33 @@ agent or to a person; it never lands because nobody asked.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from drumline.core import gates
 from drumline.core.asking import ask, is_asked
 from drumline.core.baseline import list_inherited
 from drumline.core.checkfailure import explain
 from drumline.core.commands import Compare, Finish, Mutate, Park, RunCheck, Undo
+from drumline.core.corrections import is_asked_for, may_heal
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.examination import Verdict, examine
+from drumline.core.firstlines import tell_first
+from drumline.core.flow.model import Json
 from drumline.core.foul import tell_foul
 from drumline.core.life import Phase
 from drumline.core.orders import Orders
-from drumline.core.overstep import complain, follow_stray
-from drumline.core.ownword import follow_denial, is_denied
+from drumline.core.overstep import complain, follow_stray, tell_stray
+from drumline.core.ownword import NOT_DONE, follow_denial, is_denied
+from drumline.core.plaintext import count_noun
 from drumline.core.products import tell_ignored
+from drumline.core.prompt import write_feedback
 from drumline.core.roles import only_reads
 from drumline.core.rounds import find_answer, reject
 from drumline.core.sharing import complain_broken
 from drumline.core.state import Gate, RunState
+from drumline.core.stepfold import UNCHANGED
 from drumline.core.stepstate import StepState
+from drumline.core.taxonomy import Failure
 from drumline.core.vocabulary import GateKind, Mutants, StepEnd
 
 UNTESTED = "tests are part of this step, and none was added or changed"
@@ -144,3 +153,46 @@ def tell_verdict(orders: Orders, state: StepState) -> str:
 def may_integrate(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the agent gets another try at work that fails only together with what landed meanwhile."""
     return state.integrations < MOST_INTEGRATIONS or bool(complain_broken(orders, state, run))
+
+
+def describe(verdict: Verdict, orders: Orders, state: StepState, run: RunState) -> Mapping[str, Json]:
+    """The fields of `check`: `again` is another try of the agent, `heal` a corrective step that may help."""
+    asked = is_asked_for(run, orders.step.id)
+    faults = () if verdict is Verdict.PASSED else state.faults()
+    missing = UNTESTED if verdict is Verdict.UNTESTED else ""
+    stray = tell_stray(orders, state, run) if verdict is Verdict.FOREIGN else ""
+    plain = {Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE, Verdict.FOREIGN: stray}
+    told = tell_foul(state.judged) if verdict is Verdict.FOUL else plain.get(verdict, missing)
+    return {
+        "passed": verdict is Verdict.PASSED,
+        "verdict": tell_verdict(orders, state) if verdict is Verdict.PASSED else stray or "fails its checks",
+        "failed": ", ".join([*(ended.command for ended in faults), *filter(None, (missing, stray))]),
+        "output": "\n".join(ended.output for ended in faults),
+        "feedback": "\n\n".join(part for part in (told, write_feedback(faults)) if part),
+        "again": not asked and may_fix(orders, state, run),
+        "heal": _helps(verdict, orders, state, run),
+        "fixes": state.fixes,
+        "fixes_left": max(0, orders.retries - state.fixes),
+        "class": Failure.VALIDATION.value,
+        "tried": tell_tries(state, in_all=asked),
+        "first": tell_first(faults),
+    }
+
+
+def _helps(verdict: Verdict, orders: Orders, state: StepState, run: RunState) -> bool:
+    """Whether a corrective step may help: its checks fail, and not only together with what landed meanwhile."""
+    fails = verdict is Verdict.FAILED and bool(state.failing()) and state.find_clash() is None
+    return fails and may_heal(orders.step, run, retries=orders.retries)
+
+
+def tell_tries(state: StepState, *, in_all: bool = False) -> str:
+    """How often the agent was asked to put right what fails, in words: in this round, or `in_all` of them."""
+    if state.clash is None:
+        return count_noun(state.all_fixes if in_all else state.fixes, "fix", "es")
+    return f"{count_noun(state.integrations, 'attempt')} to let it pass {tell_since(state)}"
+
+
+def tell_since(state: StepState) -> str:
+    """What landed since the base of work that passes alone and fails with it."""
+    since = ", ".join(state.moved.since) if state.moved else ""
+    return f"with what landed since its base ({since})" if since else "with what landed since its base"

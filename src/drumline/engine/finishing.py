@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
@@ -10,12 +11,15 @@ from drumline.core import gates
 from drumline.core.baseline import SHARED, list_counting, list_inherited, look_up
 from drumline.core.checklist import list_own
 from drumline.core.claims import count_claimed
+from drumline.core.decide import UNFINISHED
 from drumline.core.documents import digest_document
-from drumline.core.flow.events import NodeEnded
+from drumline.core.flow.events import FlowEnded, NodeEnded
+from drumline.core.flow.scopes import call_scope
+from drumline.core.flow.state import Key
 from drumline.core.foul import changes_tests
 from drumline.core.handoffdoc import FILED, find_document_faults, find_staleness, write_handoff
 from drumline.core.heldout import SHOWN
-from drumline.core.ids import Stream
+from drumline.core.ids import StepId, Stream
 from drumline.core.judge import list_edited, list_new_tests
 from drumline.core.kinds import find_lander, judges
 from drumline.core.mutants import Mutation
@@ -28,8 +32,9 @@ from drumline.core.sharing import name_superseded
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taskreport import list_facts
-from drumline.core.vocabulary import DocumentKind, GateKind, StepEnd
+from drumline.core.vocabulary import DocumentKind, GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
+from drumline.engine.flow.stack import Halt
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.products import Missing, find_links_out, find_missing, spell_path
 from drumline.errors import GitError
@@ -209,3 +214,29 @@ async def _list_changes(state: StepState, workspaces: Workspaces) -> tuple[dict[
         productless = is_productless(changed, tree=state.tree, ready=state.ready)
         return {spell_path(path): kind for path, kind in changed.items()}, productless
     return {}, False
+
+
+def finish_walk(step: StepId, ended: FlowEnded, usage: Mapping[str, float]) -> ev.StepFinished:
+    """The end of the step: a rejected flow has failed, and says that it was rejected."""
+    rejected = ended.status is WalkEnd.REJECTED
+    return ev.StepFinished(
+        step=step,
+        state=ended.status.of_step,
+        reason=ended.reason or ("rejected" if rejected else ""),
+        rejected=rejected,
+        usage=usage,
+        login=ended.login,
+    )
+
+
+def block_walk(step: StepId, blocked: Mapping[Key, Halt], usage: Mapping[str, float]) -> ev.StepFinished:
+    """The end of a step whose walk is not over, but whose due visits cannot be done here."""
+    if not blocked:
+        raise AssertionError("nothing is due in a flow that has not ended")
+    key, halt = next(iter(blocked.items()))
+    others = len(blocked) - 1
+    more = f" (and {others:,} more)" if others else ""
+    told = f"{call_scope(*key)}: {halt.reason}{more}"
+    return ev.StepFinished(
+        step=step, state=StepEnd.BLOCKED, reason=told, failure=UNFINISHED, usage=usage, login=halt.login
+    )

@@ -6,20 +6,20 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
-from drumline.core.ids import DriverId, StepId
+from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.plan import RUN_WALKS, Check, Step
 from drumline.core.redaction import Redaction
+from drumline.core.seal import Seal
 from drumline.core.vocabulary import CheckKind
 from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.nodes.leftovers import NoWatch, Watch
-from drumline.engine.seals import Seals
 from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.expressions import Expressions
 from drumline.ports.jail import NO_HOLD, Hold
-from drumline.ports.journal import Recorded, Store
+from drumline.ports.journal import UNSEALED, Journal, Recorded, Store
 from drumline.ports.lessons import Lessons, NoLessons
 from drumline.ports.library import Callee, Library
 from drumline.ports.models import Models
@@ -30,7 +30,7 @@ from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.ports.trust import TRUSTING, Trust
 from drumline.ports.workspaces import Workspaces
-from drumline.record import Record, field
+from drumline.record import Record, State, field
 
 Observer = Callable[[Sequence[Recorded]], None]
 Price = Callable[[str, Mapping[str, float]], float | None]
@@ -50,6 +50,17 @@ OpenAgent = Callable[[str], Worker]
 def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
     """Nobody knows."""
     return None
+
+
+class Seals(State):
+    """The latest seal of each run: each event is read for them once."""
+
+    _known: dict[RunId, Seal] = field(default_factory=dict)
+
+    def find(self, journal: Journal, run: RunId) -> Seal:
+        """The seal over everything that is recorded of the run by now."""
+        found = self._known[run] = journal.seal(run, self._known.get(run, UNSEALED))
+        return found
 
 
 class Tools(Record):

@@ -16,7 +16,6 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import handoffwriting, landing, steprules, sweeping, verdicts
 from drumline.core.attempts import count_for_agent
-from drumline.core.described import describe
 from drumline.core.examination import Verdict
 from drumline.core.flow.model import (
     HANDOFF,
@@ -48,13 +47,12 @@ from drumline.engine.closing import Recover, close_open, restore_workspace, tell
 from drumline.engine.flow.planedits import change_plan
 from drumline.engine.flow.visitattempt import VisitAttempt
 from drumline.engine.kills import KILL_WAIT
-from drumline.engine.nodes.attempt import Terms
+from drumline.engine.nodes.attempt import Terms, read_complaint, write_node_prompt
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
 from drumline.engine.nodes.handoff import describe_known, record_words
 from drumline.engine.nodes.review import describe_change, find_reasons, name_reader, record_answer, settle_findings
-from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Ledger, Note, StepWork, known
 from drumline.engine.nodes.strays import note_change
 from drumline.engine.nodes.sweep import describe_later, record_sweep
@@ -298,7 +296,7 @@ class StepNodes:
         if isinstance(found, Verdict):
             shown = found is Verdict.PASSED and self.work.orders.autonomy == "verbose" and self.work.orders.lands
             evidence = await tell_work(self.work, self.state) if shown else ""
-            told = describe(found, self.work.orders, self.state, self.work.run)
+            told = verdicts.describe(found, self.work.orders, self.state, self.work.run)
             over = found is Verdict.PASSED or (reviews_failures(self.work.run) and not told["again"])
             reasons = await find_reasons(self.work, self.state) if over else ()
             return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons), **self._list_due(found)})

@@ -24,10 +24,10 @@ from drumline.core.flow.walk import RunNode, begin_flow, count_left
 from drumline.core.ids import DriverId, GateId, StepId, Token
 from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
+from drumline.engine.finishing import block_walk, finish_walk
 from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.delivery import Delivery
-from drumline.engine.flow.endings import block_walk, finish_walk
 from drumline.engine.flow.stack import Halt, JournalBatch, Question, Stack
 from drumline.engine.flow.timers import Timers
 from drumline.engine.flow.walkjournal import WalkJournal

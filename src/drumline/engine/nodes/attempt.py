@@ -9,12 +9,16 @@ from uuid import uuid4
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.attempts import count_for_agent
+from drumline.core.blocked import OFFER
+from drumline.core.flow.model import AgentNode
+from drumline.core.flow.templates import list_references, render_strict
+from drumline.core.flow.values import overlay
 from drumline.core.gitdeeds import NO_DEEDS, GitDeeds
 from drumline.core.ids import StepId, Tree
 from drumline.core.judge import Touched
 from drumline.core.learned import Lesson
 from drumline.core.plan import Step
-from drumline.core.prompt import Brief, write_prompt
+from drumline.core.prompt import Brief, write_history, write_prompt, write_task
 from drumline.core.roles import Capability, find_role
 from drumline.core.routing import plan_timer, spell_agent
 from drumline.core.spending import add_up, count_attempt, count_usage
@@ -32,6 +36,7 @@ from drumline.engine.nodes.deeds import add_branch, note_moved
 from drumline.engine.nodes.review import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import foresee_conflicts, look_round
+from drumline.engine.nodes.visit import Visit
 from drumline.engine.products import find_present, list_ignored
 from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.engine.services import Worker
@@ -67,6 +72,25 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         visit=command.visit,
     )
     return Note(step=[started])
+
+
+def read_complaint(visit: Visit) -> str:
+    """What the flow says is wrong with the work: the value `complaint`, where a node of it has written one."""
+    said = visit.values.get("complaint")
+    return said.strip() if isinstance(said, str) else ""
+
+
+def write_node_prompt(node: AgentNode, visit: Visit, brief: Brief) -> str:
+    """The node's prompt; what people said and what cut attempts short is added if the template does not place it."""
+    named = set(list_references(node.prompt))
+    history = write_history(brief if "history" in named else replace(brief, feedback=()))
+    values = overlay({"initial_prompt": write_task(brief), "history": history}, visit.values)
+    parts = [
+        render_strict(node.prompt, values).strip(),
+        "" if "initial_prompt" in named else OFFER,
+        "" if "history" in named else history,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 class Terms(Record):

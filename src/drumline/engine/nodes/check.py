@@ -6,6 +6,7 @@ The rule: a verdict is the exit code of our own child on exactly one tree, which
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
@@ -19,6 +20,7 @@ from drumline.core.flaky import contradicts
 from drumline.core.ids import Tree
 from drumline.core.kinds import judges
 from drumline.core.leftovers import sort_changes
+from drumline.core.missing import MANIFESTS, find_missing, is_foreign, leave_own_name, list_own_places
 from drumline.core.orders import Orders
 from drumline.core.products import DEPENDENCIES
 from drumline.core.stepstate import StepState
@@ -42,7 +44,6 @@ from drumline.engine.reports import (
 )
 from drumline.engine.salvage import read_work
 from drumline.engine.stage import Stand
-from drumline.engine.uninstalled import find_uninstalled
 from drumline.errors import ChildKilled
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.jail import NO_HOLD, Hold
@@ -50,6 +51,8 @@ from drumline.ports.processes import Job, Processes
 from drumline.record import Record, field, replace
 
 MOST_OUTPUT = 8_000
+MOST_MANIFEST = 2_000_000
+"""Bytes of a file that is looked at only where the output of a check names a package that it did not find."""
 TIMED_OUT = 124
 """The exit code of a check that took too long, as the program `timeout` has it."""
 MODIFIED = "modified"
@@ -116,7 +119,7 @@ async def run_check(
     exit_code = TIMED_OUT if ended.timed_out else ended.exit_code
     names = tuple(dict.fromkeys(PurePosixPath(file).name for file in files))
     failed = FailedCheck(command=command, exit_code=exit_code, output=output, folder=str(folder), names=names)
-    uninstalled = find_uninstalled(command, output, folder, linked=strayed.linked) if exit_code else ""
+    uninstalled = _find_uninstalled(command, output, folder, linked=strayed.linked) if exit_code else ""
     failed = replace(failed, killed=hold.was_killed(ended), timed_out=ended.timed_out, uninstalled=uninstalled)
     return Checked(
         exit_code=exit_code,
@@ -275,3 +278,26 @@ async def _set_up_again(work: StepWork, command: cmd.RunCheck, state: StepState)
     elif not has_stage(work):
         await set_up(work)
         await work.services.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
+
+
+def _find_uninstalled(command: str, output: str, folder: Path, *, linked: bool = False) -> str:
+    """The line about a missing package that is not the work's failure; empty if all that is missing is the work's.
+
+    `linked` says that a package is installed as a link to the checkout, where a check does not look.
+    """
+    missing = find_missing(output)
+    if not missing:
+        return ""
+    declared = "\n".join(leave_own_name(name, _read_manifest(folder / name)) for name in MANIFESTS)
+    for one in missing:
+        own = [place for place in list_own_places(one.name) if one.name and (folder / place).exists()]
+        if not is_foreign(one, command=command, declared=declared, own=own, linked=linked):
+            return ""
+    return missing[0].line
+
+
+def _read_manifest(path: Path) -> str:
+    with suppress(OSError):
+        if path.is_file() and not path.is_symlink():
+            return path.read_bytes()[:MOST_MANIFEST].decode("utf-8", "replace")
+    return ""
