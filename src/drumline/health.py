@@ -214,8 +214,12 @@ def _sandbox(project: Project | None) -> Iterator[Finding]:
         absence = explain_absence()
         required = _requires_sandbox(project)
         then = f"no agent runs here, because sandbox = {REQUIRED!r}" if required else UNHELD
-        text = f"{absence.reason.removeprefix('bubblewrap ')}; {then}"
-        yield Finding(name="bubblewrap", level="problem" if required else "note", text=text, hint=absence.hint)
+        yield Finding(
+            name="bubblewrap",
+            level="problem" if required else "note",
+            text=f"{absence.reason}; {then}",
+            hint=absence.hint,
+        )
         yield Finding(name="checks", level="note", text=UNHELD_CHECKS, hint=absence.hint)
         return
     attempts = try_breaking_out(jail)

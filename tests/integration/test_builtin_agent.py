@@ -132,6 +132,16 @@ def test_edits_land_commands_run_and_all_of_it_is_told(
     assert not bench.log.with_name("work.log.tmp").exists()
 
 
+def test_a_call_has_failed_if_its_tool_says_so_and_not_by_the_words_of_a_file(bench: Bench) -> None:
+    (bench.workspace / "build.log").write_text("error: none, really\n")
+    with play(
+        Turn(calls=(Read(path="build.log"),)), Turn(calls=(Read(path="gone.log"),)), Turn(text="Seen.")
+    ) as server:
+        bench.work(server)
+
+    assert [happening.failed for happening in bench.told if happening.kind == "result"] == [False, True]
+
+
 def test_what_the_repository_says_to_agents_is_heard(bench: Bench) -> None:
     (bench.workspace / "AGENTS.md").write_text("Write in verse.")
     with play(Turn(text="Here.")) as server:

@@ -43,7 +43,7 @@ OWN = ("scripted",)
 
 
 class Absence(Record):
-    """Why there is no jail here, and the command to type next."""
+    """Why there is no jail here, said of bubblewrap, and the command to type next."""
 
     reason: str
     hint: str
@@ -57,7 +57,8 @@ def choose_jail(sandbox: str = AUTO) -> Jail | None:
     if jail is None and sandbox == REQUIRED:
         absence = explain_absence()
         raise InvalidInput(
-            f"{absence.reason}, and sandbox = {REQUIRED!r} does not let an agent run without it (legal: auto, off)",
+            f"bubblewrap {absence.reason}, and sandbox = {REQUIRED!r} does not let an agent run without it "
+            "(legal: auto, off)",
             hint=absence.hint,
         )
     return jail
@@ -75,10 +76,10 @@ def refuse_unjailed(name: str, sandbox: str) -> None:
 def explain_absence() -> Absence:
     """Why bubblewrap does not work here."""
     if platform.system() != "Linux":
-        return Absence(reason=f"bubblewrap does not exist for {platform.system() or 'this system'}", hint=NOT_LINUX)
+        return Absence(reason=f"does not exist for {platform.system() or 'this system'}", hint=NOT_LINUX)
     if shutil.which(PROGRAM) is None:
-        return Absence(reason="bubblewrap is not installed", hint=find_install_command())
-    return Absence(reason="bubblewrap is there but may not make namespaces here", hint=ALLOW)
+        return Absence(reason="is not installed", hint=find_install_command())
+    return Absence(reason="is there but may not make namespaces here", hint=ALLOW)
 
 
 def find_install_command(release: Path = RELEASE) -> str:

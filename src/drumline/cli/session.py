@@ -81,7 +81,7 @@ class Session:
         self._progress = Progress(after=0 if self.fresh else newest)
         self.watcher = self.project.watcher(self.store, self._begun)
         self._warned: set[str] = set()
-        self._last_line = ""
+        self._last_reason: object = ""
         self._board_say: Callable[[str], None] = say
         self._driver: Driver | None = None
         self._recorder: Recorder | None = None
@@ -245,12 +245,12 @@ class Session:
         if self.as_json:
             print_json({"schema_version": 1, **line.data})
         else:
-            self._last_line = line.text
+            self._last_reason = line.data.get("reason")
             self._board_say(line.text)
 
     def _tell_waiting(self, reason: str) -> None:
         """Nothing can be done here for now; a person who looks on should know what for, and reads it once."""
-        if self.as_json or not self._last_line.endswith(reason):
+        if self.as_json or self._last_reason != reason:
             self._tell("waiting", f"waiting: {reason}", reason=reason)
 
     def _tell(self, event: str, text: str, **data: object) -> None:

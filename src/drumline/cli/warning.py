@@ -33,7 +33,7 @@ def say_unjailed(agents: Iterable[str], *, sandbox: str) -> None:
 
     if choose_jail(sandbox) is None:
         absence = explain_absence()
-        say(f"{absence.reason} (next: {absence.hint}): {UNHELD}")
+        say(f"bubblewrap {absence.reason} (next: {absence.hint}): {UNHELD}")
 
 
 def say_uncommitted(changed: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ import anyio
 from pydantic_ai.messages import ModelMessage, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
 
 from drumline.core.redaction import Secrets
+from drumline.models.toolbox import ToolError
 from drumline.models.transcript import Transcript
 from drumline.ports.agents import Assignment, Happening
 
@@ -63,7 +64,7 @@ class Narration:
             case ToolReturnPart():
                 said = part.model_response_str()
                 self.write(f"{part.tool_name} says", said)
-                failed, call = said.startswith("error:"), part.tool_call_id
+                failed, call = isinstance(part.content, ToolError), part.tool_call_id
                 if (path := self._edits.pop(call, "")) and not failed:
                     yield Happening(kind="edit", text=path, call=call)
                 yield Happening(kind="result", call=call, failed=failed, detail=self._secrets.hide(said))

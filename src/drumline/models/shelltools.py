@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
+from drumline.errors import InvalidInput
 from drumline.isolation.containment import contain
 from drumline.models.filetools import ANSWER
 from drumline.ports.processes import HARMLESS, Ended, Job, Processes
@@ -34,7 +35,7 @@ class ShellTools(Record):
         if ended.timed_out:
             return f"timed out after {limit:g} s\n{output}"
         if ended.exit_code is None:
-            return f"error: could not be started: {ended.message}"
+            raise InvalidInput(f"could not be started: {ended.message}")
         return f"exit code {ended.exit_code}\n{output}"
 
     async def search(self, pattern: str, path: str = ".", ignore_case: bool = False) -> str:
@@ -46,7 +47,7 @@ class ShellTools(Record):
         if ended.exit_code == NOTHING_FOUND and not output:
             return "[nothing fits]"
         if ended.exit_code is None or ended.timed_out:
-            return f"error: {ended.message or f'timed out after {SEARCH:g} s'}"
+            raise InvalidInput(ended.message or f"timed out after {SEARCH:g} s")
         return "\n".join(line[:LINE] for line in output.splitlines())
 
     async def _run(self, argv: Sequence[str], timeout: float) -> tuple[Ended, str]:

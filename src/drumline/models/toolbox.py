@@ -88,6 +88,12 @@ def build_skill_tool(skills: Mapping[str, str]) -> dict[str, Tool]:
     return {SKILLS: _guard(load)} if skills else {}
 
 
+class ToolError(str):
+    """What a model is told when a tool could not do what it asked for; a file may begin with the same words."""
+
+    __slots__ = ()
+
+
 def _guard(function: Callable[..., object]) -> Tool:
     """The function with its errors told, and off the event loop if it is not async."""
 
@@ -98,8 +104,8 @@ def _guard(function: Callable[..., object]) -> Tool:
                 return str(await function(*args, **kwargs))
             return str(await anyio.to_thread.run_sync(functools.partial(function, *args, **kwargs)))
         except InvalidInput as error:
-            return f"error: {error}"
+            return ToolError(f"error: {error}")
         except OSError as error:
-            return f"error: {error.strerror or error}"
+            return ToolError(f"error: {error.strerror or error}")
 
     return call

@@ -184,11 +184,12 @@ def _open_by_hand(snapshot: Snapshot, step: StepId, wide: int) -> list[Row]:
     from drumline.views.why import why  # only what is opened is explained
 
     found = why(snapshot, step)
-    used = describe_usage(sum_so_far(snapshot, step))
+    used, counts = describe_usage(sum_so_far(snapshot, step)), snapshot.run.usage.get(step, {})
+    known = len(counts) == 1 and describe_usage(*counts.values()) == used  # the notes say it of its agent
     told = [
         found.sentence,
         *found.notes,
-        *([f"used {used}"] if used and not any(note.endswith(f" used {used}") for note in found.notes) else []),
+        *([f"used {used}"] if used and not known else []),
         f"next: {found.hint}",
     ]
     return [[(cut(f"    {flatten(line)}", wide), "dim")] for line in told[:MOST_OPENED]]
