@@ -107,6 +107,18 @@ TRANSITIONS: Mapping[RunPhase, Mapping[type[ev.Event], RunPhase]] = MappingProxy
     }
 )
 
+_OF_RUN_TOO = (ev.GateOpened, ev.RunEnded)
+"""What is about the run as a whole where it names no step."""
+_KINDS = frozenset(kind for allowed in TRANSITIONS.values() for kind in allowed)
+_STEP: Mapping[type[ev.Event], str] = MappingProxyType(
+    dict.fromkeys((kind for kind in _KINDS - {ev.CorrectionRefused} if "step" in kind.__struct_fields__), "step")
+    | {ev.CorrectionPlanned: "helps"}
+)
+"""The field that has the step of an event; a corrective step that was refused is in no plan."""
+_STEPS: Mapping[type[ev.Event], str] = MappingProxyType(
+    {ev.StepsDeclared: "steps", ev.PlanChanged: "removed", ev.BranchSettled: "steps"}
+)
+
 
 def run_forward(phase: RunPhase, kind: type[ev.Event]) -> RunPhase:
     """The phase that follows, or NotAllowed naming what would have been legal."""
@@ -138,37 +150,17 @@ def check_event(run: Known, event: ev.Event) -> None:
 
 
 def _check_names(run: Known, event: ev.Event) -> None:
-    match event:
-        case ev.StepsDeclared(steps=steps) | ev.PlanChanged(removed=steps):
-            _check_steps(run, event, steps)
-        case ev.GateOpened(step=step) if step == NO_STEP:
-            pass
-        case (
-            ev.StepStarted(step=step)
-            | ev.StepFinished(step=step)
-            | ev.StepDeferred(step=step)
-            | ev.StepReopened(step=step)
-            | ev.UsageCounted(step=step)
-            | ev.MutantsTried(step=step)
-            | ev.PlanMirrored(step=step)
-            | ev.DocumentWritten(step=step)
-            | ev.FileWritten(step=step)
-            | ev.TicketTaken(step=step)
-            | ev.CandidateFormed(step=step)
-            | ev.CandidateProved(step=step)
-            | ev.CandidateDropped(step=step)
-            | ev.BranchMoved(step=step)
-            | ev.CorrectionPlanned(helps=step)
-            | ev.RevisionPlanned(step=step)
-            | ev.GateOpened(step=step)
-        ):
+    kind = type(event)
+    if kind in _STEP:
+        step = getattr(event, _STEP[kind])
+        if step != NO_STEP or kind not in _OF_RUN_TOO:
             _check_steps(run, event, (step,))
-        case ev.GateAnswered(gate=gate):
-            _check_gates(run, event, (gate,))
-        case ev.RunParked(gates=gates):
-            _check_gates(run, event, gates)
-        case _:
-            pass
+    elif kind in _STEPS:
+        _check_steps(run, event, getattr(event, _STEPS[kind]))
+    elif isinstance(event, ev.GateAnswered):
+        _check_gates(run, event, (event.gate,))
+    elif isinstance(event, ev.RunParked):
+        _check_gates(run, event, event.gates)
 
 
 def _check_steps(run: Known, event: ev.Event, steps: Iterable[StepId]) -> None:
