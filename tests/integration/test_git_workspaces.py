@@ -24,7 +24,7 @@ from drumline.models.witness import look
 from drumline.ports.workspaces import Landing
 from drumline.workspace import locks, rebases
 from drumline.workspace.fingerprint import take_fingerprint
-from drumline.workspace.locks import hold, retry_busy
+from drumline.workspace.locks import hold, is_busy, retry_busy
 from drumline.workspace.repository import find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
@@ -372,6 +372,16 @@ def test_a_name_that_another_branch_takes_up_is_not_tried_again(project: Project
         anyio.run(retry_busy, act)
 
     assert tried == [wanted]
+
+
+@pytest.mark.parametrize("old", ["", "1" * 40], ids=["to be created", "to be elsewhere"])
+def test_a_ref_that_is_not_as_it_should_be_is_not_waited_for(project: Project, old: str) -> None:
+    order = f"update refs/heads/main {project.base} {old}\n" if old else f"create refs/heads/main {project.base}\n"
+    argv = ["git", "update-ref", "--stdin"]
+    refused = subprocess.run(argv, cwd=project.top, input=order, capture_output=True, text=True, check=False)
+
+    assert "cannot lock ref" in refused.stderr
+    assert not is_busy(refused.stderr)
 
 
 def test_a_record_that_vanishes_while_git_lists_them_is_looked_for_again() -> None:

@@ -36,6 +36,7 @@ _HOPELESS = (
     "No space left",
     "exists; cannot create",  # a branch `a` is in the way of `a/b`, which waiting does not change
     "reference already exists",  # what is only to be created is there, as the branch of a run that is resumed is
+    "but expected",  # … and of one that points elsewhere than it should
 )
 
 
