@@ -16,11 +16,13 @@ from tests.acceptance.test_doctor import RESULT, WORKS, put_on_path
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 
+INIT = {"type": "system", "subtype": "init", "session_id": "s-1"}
 USE = {"type": "tool_use", "id": "a", "name": "Bash", "input": {"command": "make all"}}
 AGENT = f"""\
 #!/bin/bash
 if [ "$1" = --version ]; then echo '9.8.7 (Claude Code)'; exit; fi
 read -r _
+echo {shlex.quote(json.dumps(INIT))}
 echo {shlex.quote(json.dumps({"type": "assistant", "message": {"content": [USE]}}))}
 while [ ! -e $HOME/go ]; do sleep 0.05; done
 touch step-2.txt
@@ -78,7 +80,7 @@ def test_the_row_of_a_step_says_what_its_agent_does_and_logs_are_read_over_the_b
     env = put_on_path(terminal.user, claude=AGENT, bwrap=WORKS)
     before = f"PATH={shlex.quote(env['PATH'])} "
     terminal.type_command("run", PLAN, "--agent", "claude", "--step", "step-2", before=before)
-    row = terminal.await_text("attempt 1: $ make all")
+    row = terminal.await_text("attempt 1: $ make all ")  # and then how long it has been at this node
     terminal.press("Down", "Down", "l")
     logs = terminal.await_text("logs step-2")
     terminal.press("q", "q")

@@ -92,5 +92,20 @@ def test_a_lost_attempts_happenings_are_set_aside_with_its_log(tmp_path: Path) -
 def test_what_cannot_be_written_stops_no_work(tmp_path: Path, place: str) -> None:
     name_happenings(tmp_path / "taken").mkdir()
 
-    with keep_happenings(tmp_path / place, lambda: 1.0) as keep:
+    with keep_happenings(tmp_path / place, tmp_path, lambda: 1.0) as keep:
         keep(Happening(kind="text", text="x"))
+
+
+def test_files_of_the_workspace_are_named_as_they_are_from_there(tmp_path: Path) -> None:
+    log, work = tmp_path / "attempt-1.log", tmp_path / "work@1"
+    told = [
+        Happening(kind="edit", text=f"{work}/src/a.py"),
+        Happening(kind="command", text=f"cd {work} && cat {work}/b /etc/c"),
+        Happening(kind="text", text=f"in {work}/a"),
+    ]
+
+    with keep_happenings(log, work, lambda: 1.0) as keep:
+        for happening in told:
+            keep(happening)
+
+    assert [one["text"] for one in read(log)] == ["src/a.py", "cd . && cat b /etc/c", f"in {work}/a"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from drumline.app.readings import Readings
 from drumline.core.codec import FLOW_KINDS
 from drumline.core.edits import compare
-from drumline.core.events import ATTEMPTS, GateOpened
+from drumline.core.events import ATTEMPTS, AttemptUsed, GateOpened, SessionOpened
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowStarted
 from drumline.core.flow.model import Flow
@@ -33,6 +33,8 @@ from drumline.walltimes import parse_iso
 
 WALK_KINDS = (*FLOW_KINDS, *(kind.__name__ for kind in ATTEMPTS))
 """The events of a step's stream that tell of its walk."""
+TOLD_ON_THE_WAY = (SessionOpened, AttemptUsed)
+"""What an attempt says of itself while it goes on."""
 
 
 @dataclass(kw_only=True)
@@ -162,7 +164,8 @@ class Watcher:
             self._walks[step].add(recorded.event, recorded.at)
         if kind not in FLOW_KINDS and step != FLOW:  # a flow by itself has no work that proofs are about
             fold_step(self._steps[step], [recorded.event])
-        self._latest[step] = recorded
+        if not isinstance(recorded.event, TOLD_ON_THE_WAY):  # what is being done is what it was before
+            self._latest[step] = recorded
 
     def _marks(self) -> tuple[Mapping[StepId, Marks], tuple[Problem, ...]]:
         known = self.state.reading()

@@ -80,7 +80,7 @@ class AgentCall(Record):
                 known.add(happening.text)
                 await self.name_session(happening.text)
 
-        with keep_happenings(assignment.log, self.now) as keep, anyio.CancelScope() as limit:
+        with keep_happenings(assignment.log, assignment.workspace, self.now) as keep, anyio.CancelScope() as limit:
             async with meter.guard():
                 outcome = await self.agent.work(replace(assignment, report=hear))
         if limit.cancelled_caught:
