@@ -137,4 +137,18 @@ def test_following_prints_what_comes_and_ends_with_the_run(user: User) -> None:
     assert "T  $ make lint  ✓ T" in plain(one.out)
     assert "Error: it is bad" in plain(one.out)
     assert all(line.startswith("step-1  ") or not line.strip() for line in every.out.splitlines())
+    assert f"{CHECKED}\n" in one.out
+    assert f"  $ {CHECK}\n  failed with exit code 4 in T" in "\n".join(plain(one.out))
     assert '"type"' not in one.out
+
+
+def test_logs_of_several_steps_name_the_step_and_fold_the_prompt_of_any_agent(tmp_path: Path) -> None:
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, step_text("step-1"), step_text("step-2"))
+        ran = user.run()
+        told = user.type("logs").out
+
+    assert ran.code == 0, ran.text
+    assert "==> step-1: attempt 1 at implement#1 (attempt-1.log) <==" in told
+    assert "==> step-2: check 1 on the work of attempt 1 (check-1-1.log) <==" in told
+    assert len(re.findall(r"^prompt +\d+ lines; --prompt shows them$", told, re.MULTILINE)) == 2

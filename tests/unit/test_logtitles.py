@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from drumline.core.ids import FINAL, PREFLIGHT, StepId
+from drumline.core.proof import Against
+from drumline.views.evidence import TREES
 from drumline.views.logtitles import Titles
 
 
@@ -11,9 +14,18 @@ from drumline.views.logtitles import Titles
     ("log", "title"),
     [
         ("check-2-1.lost-1.log", "earlier run of check 1 on the work of attempt 2 (check-2-1.lost-1.log)"),
+        ("check-2-1.log", "check 1 on the work of attempt 2 (check-2-1.log)"),
+        ("base_judge-2-3.log", f"check 3 {TREES[Against.BASE_JUDGE]} (base_judge-2-3.log)"),
         ("attempt-2.lost-1.log", "attempt 2, cut short (attempt-2.lost-1.log)"),
         ("other.lost-1.log", "other.lost-1.log"),
     ],
 )
-def test_a_log_that_was_set_aside_says_of_what_it_is(log: str, title: str) -> None:
+def test_a_log_says_of_what_it_is_also_one_that_was_set_aside(log: str, title: str) -> None:
     assert Titles().name(log) == title
+
+
+@pytest.mark.parametrize(
+    ("step", "where"), [(FINAL, "on the head of the run branch"), (PREFLIGHT, "before the first step")]
+)
+def test_a_check_of_the_runs_own_walks_is_about_no_attempt(step: StepId, where: str) -> None:
+    assert Titles(step=step).name("check-0-1.log") == f"check 1 {where} (check-0-1.log)"

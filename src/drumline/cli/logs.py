@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ from drumline.cli.paging import page_lines, pager_option
 from drumline.cli.transcripts import Follower, clock, log_lines, read_told
 from drumline.core.events import Event
 from drumline.core.flow.state import Key
-from drumline.core.ids import FINAL, FLOW, PREFLIGHT, StepId, Stream
+from drumline.core.ids import FINAL, FLOW, PREFLIGHT, RunId, StepId, Stream
+from drumline.core.plan import RUN_WALKS
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
@@ -30,7 +32,7 @@ from drumline.record import Record
 from drumline.store.sqlite import SqliteStore
 from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.failures import failure_json, failure_lines, list_failures
-from drumline.views.logtitles import read_titles
+from drumline.views.logtitles import describe_ended, read_titles
 from drumline.views.places import find_visits, split_place
 from drumline.views.snapshot import Trace, Walk
 from drumline.views.transcript import happened_json
@@ -94,7 +96,8 @@ def command(step: str, run: str, *, follow: bool, errors: bool, **typed: Any) ->
     step_id, place = _find_place(known, step) if step else (None, "")
     begun = [one for one in (PREFLIGHT, *(step.id for step in known.selected()), FINAL) if known.has_begun(one)]
     chosen = begun if step_id is None else [step_id]
-    shelves = [Shelf(project=project, store=store, run=known, step=one, place=place) for one in chosen]
+    several = len(chosen) > 1
+    shelves = [Shelf(project=project, store=store, run=known, step=one, place=place, named=several) for one in chosen]
     if follow:
         _follow(project, store, known, step_id, wanted)
     elif errors:
@@ -129,13 +132,17 @@ def _show(shelf: Shelf, wanted: Wanted) -> Iterator[str]:
 
 
 class Shelf(Record):
-    """Where the logs are that were asked for: of one step of a run, or of a place in its walk."""
+    """Where the logs are that were asked for: of one step of a run, or of a place in its walk.
+
+    `named` says that every title names the step, because those of several are shown.
+    """
 
     project: Project
     store: SqliteStore
     run: RunState
     step: StepId
     place: str
+    named: bool = False
 
     @property
     def folder(self) -> Path:
@@ -152,11 +159,16 @@ class Shelf(Record):
 
     def show(self, names: Iterable[str], told: Mapping[str, Attempt], wanted: Wanted) -> Iterator[str]:
         """Logs with what is known of them."""
-        titles = read_titles(self.read())
+        titles = read_titles(self.read(), self.step)
+        lead = f"{self.step}: " if self.named else ""
         for name in names:
             notes = attempt_lines(told[name]) if name in told else titles.describe(name)
             yield from log_lines(
-                self.folder / name, titles.name(name), notes, raw=wanted.raw, check=titles.checks.get(name)
+                self.folder / name,
+                f"{lead}{titles.name(name)}",
+                notes,
+                raw=wanted.raw,
+                check=titles.checks.get(name),
             )
 
 
@@ -198,8 +210,10 @@ def _show_visits(shelf: Shelf, wanted: Wanted) -> Iterator[str]:
     if not logs:
         say(f"{name or 'the flow'} has no logs yet")
         say(f"  next: drumline why {name}".rstrip())
+    brief = shelf.step in RUN_WALKS and not (shelf.place or wanted.state)  # a person reads what the nodes printed
     for key in logs:
-        yield from _tell_visit(walk, walk.traces[key], moments.get(key), state=wanted.state)
+        if not brief:
+            yield from _tell_visit(walk, walk.traces[key], moments.get(key), state=wanted.state)
         yield from shelf.show(logs[key], told, wanted)
 
 
@@ -247,11 +261,31 @@ def _follow(project: Project, store: SqliteStore, run: RunState, step: StepId | 
         every = (PREFLIGHT, *(one.id for one in known), FINAL)
         return {str(one): logs / one for one in every} if step is None else {"": logs / step}
 
-    follower = Follower(list_folders=list_folders, is_over=watch.is_over)
+    follower = Follower(
+        list_folders=list_folders, is_over=watch.is_over, list_verdicts=_Verdicts(store, run.id, logs).read
+    )
     try:
         follower.follow(POLL)
     except KeyboardInterrupt:
         say(f"no longer following; run {run.id} goes on")
+
+
+@dataclass
+class _Verdicts:
+    """What the checks of a run come to, read from the journal as it grows."""
+
+    store: SqliteStore
+    run: RunId
+    logs: Path
+    _seen: int = 0
+
+    def read(self) -> dict[Path, Sequence[str]]:
+        """What came since the last time."""
+        found: dict[Path, Sequence[str]] = {}
+        for entry in self.store.tail(self.run, after=self._seen):
+            self._seen = entry.seq
+            found |= {self.logs / entry.stream.step / log: told for log, told in describe_ended(entry.event).items()}
+        return found
 
 
 def _frame(shelf: Shelf, logs: Sequence[object], told: Mapping[str, Attempt]) -> dict[str, object]:

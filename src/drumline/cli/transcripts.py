@@ -6,16 +6,18 @@ The rule: nothing that a program printed commands the terminal.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
 
 from drumline.core.events import CheckEnded
+from drumline.core.ids import StepId
 from drumline.core.plaintext import strip_controls
 from drumline.isolation.transcripts import HAPPENINGS, name_happenings
 from drumline.views.checklogs import cut_log
+from drumline.views.logtitles import Titles
 from drumline.views.transcript import (
     Happened,
     Shown,
@@ -24,7 +26,7 @@ from drumline.views.transcript import (
     read_happened,
     transcript_lines,
 )
-from drumline.views.visitlogs import SETUP
+from drumline.views.visitlogs import CHECKED, SETUP
 
 _STYLES: Mapping[str, Mapping[str, object]] = {
     "act": {"fg": "cyan"},
@@ -68,8 +70,9 @@ def log_lines(
     yield click.style(f"==> {title} <==", bold=True)
     yield from (click.style(f"  {note}", dim=True) for note in notes)
     told = [] if raw else read_told(file)
-    if is_transcript(told):
+    if not raw:
         yield from _fold_prompt(file)
+    if is_transcript(told):
         yield from style(transcript_lines(told, clock))
     elif not raw and (check is not None or file.name.startswith(SETUP)):
         yield from cut_log(read_log(file), failed=check is None or check.exit_code != 0)
@@ -97,14 +100,19 @@ class Follower:
     Asked again and again: a step may be added to the plan while the run goes on.
     """
     is_over: Callable[[], bool]
+    list_verdicts: Callable[[], Mapping[Path, Sequence[str]]] = dict
+    """What checks came to since the last time it was asked, by their logs."""
     _read: dict[Path, int] = field(default_factory=dict)
     _calls: dict[Path, dict[str, Happened]] = field(default_factory=dict)
+    _titled: set[Path] = field(default_factory=set)
+    _verdicts: dict[Path, Sequence[str]] = field(default_factory=dict)
 
     def follow(self, poll: float) -> None:
         """Print what comes until the run needs nobody to drive it any more."""
         over = False
         while not over:
             over = self.is_over()
+            self._verdicts.update(self.list_verdicts())
             for name, folder in self.list_folders().items():
                 for line in self.look(folder):
                     click.echo(f"{name}  {line}" if name else line)
@@ -115,15 +123,18 @@ class Follower:
         """Whole lines that have come since the last look: what agents tell, and what others print."""
         files = sorted(folder.iterdir(), key=_age) if folder.is_dir() else []
         for file in (file for file in files if file.is_file() and file.suffix in (".log", HAPPENINGS)):
-            began, lines = file not in self._read, self._take(file)
+            lines = self._take(file)
             if file.suffix == HAPPENINGS:
                 calls = self._calls.setdefault(file, {})
                 yield from style(live_lines(read_happened(lines), calls, clock))
                 continue
-            shown = [strip_controls(line) for line in lines if not line.startswith("{") and line.strip()]
-            if shown and began:
-                yield click.style(f"==> {file.name} <==", bold=True)
+            verdict = self._verdicts.pop(file, ())
+            shown = [strip_controls(line) for line in lines if line.strip() and not _is_event(file, line)]
+            if (shown or verdict) and file not in self._titled:
+                self._titled.add(file)
+                yield click.style(f"==> {Titles(step=StepId(folder.name)).name(file.name)} <==", bold=True)
             yield from shown
+            yield from (click.style(f"  {line}", dim=True) for line in verdict)
 
     def _take(self, file: Path) -> list[str]:
         """What was added to a file, up to the end of its last whole line."""
@@ -134,6 +145,11 @@ class Follower:
         if whole:
             self._read[file] = self._read.get(file, 0) + len(whole)
         return whole.decode("utf-8", "replace").splitlines()
+
+
+def _is_event(file: Path, line: str) -> bool:
+    """Whether it is what an agent's program says to us, which its happenings tell; checks print what they like."""
+    return line.startswith("{") and not file.name.startswith((SETUP, *(f"{kind}-" for kind in CHECKED)))
 
 
 def _age(file: Path) -> tuple[int, str]:

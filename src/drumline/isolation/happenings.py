@@ -23,9 +23,7 @@ MOST_DETAIL = 4_000
 
 
 @contextmanager
-def keep_happenings(
-    log: Path, workspace: Path, now: Callable[[], float]
-) -> Iterator[Callable[[Happening], None]]:
+def keep_happenings(log: Path, workspace: Path, now: Callable[[], float]) -> Iterator[Callable[[Happening], None]]:
     """Give a function that keeps happenings beside the log, each with the time it came."""
     opened: list[int] = []
 
