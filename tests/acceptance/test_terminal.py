@@ -18,6 +18,8 @@ from tests.acceptance.cli_user import (
 )
 from tests.acceptance.terminals import Terminal, accept_commands, open_terminal
 
+from drumline.views.states import SPINNER
+
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 
 HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"
@@ -233,7 +235,7 @@ def walk_at(terminal: Terminal, *, pack: str = "") -> None:
 
 def test_a_flow_shows_its_nodes_asks_until_the_answer_is_legal_and_prints_its_output(terminal: Terminal) -> None:
     walk_at(terminal, pack="while [ ! -e $HOME/go ]; do sleep 0.05; done")
-    wait_for(lambda: "pack" in terminal.screen().partition("nothing there is reset")[2], "no board")
+    wait_for(lambda: any(f"{sign} pack" in terminal.screen() for sign in SPINNER), "no board")
     board = terminal.screen()
     (terminal.user.folder / "home" / "go").touch()
     asked = terminal.await_text("Answer:")

@@ -103,11 +103,11 @@ def test_a_panel_covers_the_board_and_is_scrolled_to_its_end_and_not_beyond() ->
 
 
 def test_an_answer_is_typed_below_its_question() -> None:
-    entry = Entry(gate=GateId("g"), question=("Land it?", "  approve or reject"), typed="appr", complaint="no such")
+    entry = Entry(gate=GateId("g"), question=("Land it?", "approve or reject"), typed="appr", complaint="no such")
 
     lines = draw(Focus(keys=True, entry=entry))
 
-    assert lines[-6:-1] == ["? Land it?", "?   approve or reject", "  no such", "Answer: appr▏", lines[-2]]
+    assert lines[-6:-1] == ["? Land it?", "  approve or reject", "  no such", "Answer: appr▏", lines[-2]]
     assert lines[-1] == "enter sends · esc leaves it for later"
 
 

@@ -28,7 +28,7 @@ from drumline.views.board import board_segments
 from drumline.views.cells import Row, flatten
 from drumline.views.evidence import evidence_lines
 from drumline.views.focus import NO_FOCUS, Entry, Focus, Panel, move, scroll, toggle
-from drumline.views.gates import list_choices
+from drumline.views.gates import list_choices, split_question
 from drumline.views.snapshot import Snapshot
 from drumline.views.why import why
 from drumline.wiring import Project
@@ -146,8 +146,8 @@ class Desk:
         if opened is None:
             self.focus = replace(self.focus, note="no gate is open")
             return
-        asked = [flatten(line) for line in opened.question.splitlines() if line.strip()]
-        entry = Entry(gate=opened.gate, question=(*asked, f"  {list_choices(opened)}"))
+        headline, details = split_question(opened)
+        entry = Entry(gate=opened.gate, question=(headline, *details, list_choices(opened)))
         self.focus = replace(self.focus, entry=entry, note="")
 
     def _find_gate(self, snapshot: Snapshot) -> GateOpened | None:

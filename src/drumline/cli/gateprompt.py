@@ -20,7 +20,8 @@ from drumline.core.gates import check_reply
 from drumline.core.vocabulary import STUCK, GateKind
 from drumline.errors import InvalidInput
 from drumline.record import Record
-from drumline.views.cells import flatten
+from drumline.views.cells import flatten, split_lines
+from drumline.views.gates import split_question
 
 POLL = 0.25
 """Seconds between two looks while somebody thinks."""
@@ -133,9 +134,10 @@ def choose_comment(opened: GateOpened, text: str) -> str:
 def _show(opened: GateOpened) -> None:
     """The question; its words may be an agent's, so nothing of them may move the cursor."""
     say("")
-    for line in opened.question.splitlines():
-        for part in break_line(flatten(line), sys.stderr).split("\n"):
-            say(click.style(part, bold=True))
+    headline, _ = split_question(opened)
+    for line in split_lines(opened.question):
+        for part in break_line(line, sys.stderr).split("\n"):
+            say(click.style(part, bold=True) if flatten(line) in headline else part)
     if opened.options:
         others = ", or anything else in your own words" if opened.free else ""
         say(f"  {', '.join(flatten(option) for option in opened.options)}{others}")

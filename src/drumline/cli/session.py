@@ -246,7 +246,8 @@ class Session:
             print_json({"schema_version": 1, **line.data})
         else:
             self._last_reason = line.data.get("reason")
-            self._board_say(line.text)
+            # At a terminal a question is asked in full, or the board has it.
+            self._board_say(line.text.partition("\n")[0] if is_terminal() else line.text)
 
     def _tell_waiting(self, reason: str) -> None:
         """Nothing can be done here for now; a person who looks on should know what for, and reads it once."""

@@ -118,6 +118,7 @@ def watch(watched: Watch, open_desk: Callable[[bool], Listener], *, draw: bool, 
     from drumline.cli.live import LiveBoard
 
     with Keyboard() as watched.keyboard, LiveBoard() as watched.board:
-        watched.tell = watched.board.say
+        board = watched.board
+        watched.tell = lambda text: board.say(text.partition("\n")[0])  # the board shows the rest of a question
         watched.desk = open_desk(watched.keyboard.listens)
         watched.follow()

@@ -62,7 +62,7 @@ def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int, fo
     if focus.panel is not None:
         return panel_rows(focus.panel, wide, high)
     below = [key_row(focus, wide)] if focus.keys and high >= LEAST_FOR_KEYS else []
-    typed = entry_rows(focus.entry, wide) if focus.entry is not None else []
+    typed = entry_rows(focus.entry, wide, high // 2) if focus.entry is not None else []
     rows = _draw_rows(snapshot, wide, high - len(below) - len(typed), tick=tick, focus=focus)
     return [*rows[:-1], *typed, rows[-1], *below]
 
@@ -190,9 +190,9 @@ def _open_by_hand(snapshot: Snapshot, step: StepId, wide: int) -> list[Row]:
         found.sentence,
         *found.notes,
         *([f"used {used}"] if used and not known else []),
-        f"next: {found.hint}",
     ]
-    return [[(cut(f"    {flatten(line)}", wide), "dim")] for line in told[:MOST_OPENED]]
+    shown = [*told[: MOST_OPENED - 1], f"next: {found.hint}"]
+    return [[(cut(f"    {flatten(line)}", wide), "dim")] for line in shown]
 
 
 def _open(snapshot: Snapshot, step: StepId, wide: int, *, room: int, tick: int) -> list[Row]:

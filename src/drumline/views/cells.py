@@ -21,6 +21,11 @@ def flatten(text: str, most: int = 0) -> str:
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
 
 
+def split_lines(text: str) -> list[str]:
+    """The lines that say something, each flattened; what was indented stays so."""
+    return [f"{'  ' if line[:1].isspace() else ''}{flatten(line)}" for line in text.splitlines() if line.strip()]
+
+
 def name_some(all_names: Iterable[str]) -> str:
     """The first few of many names."""
     names = list(all_names)

@@ -16,7 +16,6 @@ PANEL_KEYS = "↑↓ space scroll · q back"
 ENTRY_KEYS = "enter sends · esc leaves it for later"
 LEAST_FOR_KEYS = 12
 """Lines of a board that has a line to spare for the keys."""
-MOST_QUESTION = 8
 _INKS = {"+": "done", "-": "failed", "@": "running"}
 
 
@@ -88,9 +87,11 @@ def panel_rows(panel: Panel, wide: int, high: int) -> list[Row]:
     return [*rows, [(cut(PANEL_KEYS, wide), "dim")]]
 
 
-def entry_rows(entry: Entry, wide: int) -> list[Row]:
-    """The question, what is wrong with what was typed, and the line that is typed."""
-    rows: list[Row] = [[(cut(f"? {line}", wide), "parked")] for line in entry.question[:MOST_QUESTION]]
+def entry_rows(entry: Entry, wide: int, room: int) -> list[Row]:
+    """The question in so many lines, what is wrong with what was typed, and the line that is typed."""
+    first, *more = entry.question or ("",)
+    shown = more if len(more) < room else [*more[: max(0, room - 3)], "… drumline why shows the rest", *more[-1:]]
+    rows: list[Row] = [[(cut(f"? {first}", wide), "parked")], *([(cut(f"  {line}", wide), "")] for line in shown)]
     if entry.complaint:
         rows.append([(cut(f"  {flatten(entry.complaint)}", wide), "notice")])
     room = wide - width(entry.prompt) - 4

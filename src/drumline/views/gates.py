@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from shlex import quote
 
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.state import Gate, RunState
-from drumline.core.vocabulary import OF_AGENTS
-from drumline.views.cells import Row, cut, flatten, width
+from drumline.core.vocabulary import OF_AGENTS, GateKind
+from drumline.views.cells import Row, cut, flatten, split_lines, width
 from drumline.views.snapshot import RunSnapshot
 
 ANY_TEXT = "TEXT"
 LONGEST = 400
 """Characters of a question in a line of progress."""
+SHORT_QUESTION = 120
+"""Characters of a question that is told in one line, however it was written."""
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 
 
 def answer_command(opened: GateOpened, *, driven: bool) -> str:
@@ -43,10 +47,34 @@ def list_choices(opened: GateOpened) -> str:
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + "".join(words[-1:])
 
 
+def split_question(opened: GateOpened) -> tuple[str, list[str]]:
+    """What a question is about in one line, and the other lines: what there is to judge by.
+
+    The first line says it; of a text that a flow's author wrote, the last paragraph that asks. A short text is whole.
+    """
+    whole = flatten(opened.question)
+    if len(whole) <= SHORT_QUESTION:
+        return whole, []
+    own = opened.kind in (GateKind.APPROVAL, GateKind.INPUT)
+    parts = [part for part in _PARAGRAPHS.split(opened.question) if part.strip()] if own else []
+    asking = next((part for part in reversed(parts) if "?" in part), "")
+    if asking:
+        parts.remove(asking)
+        return flatten(asking, LONGEST), split_lines("\n".join(parts))
+    first, *more = split_lines(opened.question)
+    return flatten(first, LONGEST), more
+
+
+def ask_shortly(opened: GateOpened) -> str:
+    """The question in one line, with its answers."""
+    return f"{split_question(opened)[0]} ({list_choices(opened)})"
+
+
 def tell_gate(opened: GateOpened) -> tuple[str, dict[str, object]]:
     """That a gate was opened, for people and for programs; a driver is there, or it would not have been opened."""
     hint = answer_command(opened, driven=True)
-    text = f"gate {opened.gate} asks: {flatten(opened.question, LONGEST)} ({list_choices(opened)}) → {hint}"
+    first = f"gate {opened.gate} asks: {ask_shortly(opened)} → {hint}"
+    text = "\n".join([first, *(f"  {line}" for line in split_question(opened)[1])])
     data: dict[str, object] = {
         "gate": opened.gate,
         "kind": opened.kind,
@@ -108,7 +136,7 @@ def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
     how = more if width(more) <= wide - 2 else how
     if given is not None:
         how = f"answered: {flatten(given)}"
-    question = f"? {opened.gate}: {flatten(opened.question)}"
+    question = f"? {opened.gate}: {split_question(opened)[0]}"
     return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
 
 

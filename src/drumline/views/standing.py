@@ -24,7 +24,7 @@ from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER
 from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.evidence import Evidence
-from drumline.views.gates import answer_command, list_choices, retry_command
+from drumline.views.gates import answer_command, ask_shortly, retry_command
 from drumline.views.places import (
     NEVER,
     Timer,
@@ -344,7 +344,7 @@ def _ask(walk: Walk, gate: GateId) -> str:
     given = walk.answers.get(gate)
     if given is not None:
         return f"gate {gate} is answered with {flatten(given, 80)!r}, which counts as soon as a driver looks"
-    return f"gate {gate} asks: {flatten(opened.question, LONGEST)} ({list_choices(opened)})"
+    return f"gate {gate} asks: {ask_shortly(opened)}"
 
 
 def _how_to_answer(walk: Walk, gate: GateId) -> str:

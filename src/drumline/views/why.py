@@ -19,7 +19,7 @@ from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten, name_some
 from drumline.views.evidence import evidence_json, list_evidence
-from drumline.views.gates import answer_command, list_choices
+from drumline.views.gates import answer_command, ask_shortly, split_question
 from drumline.views.mutants import mutants_json
 from drumline.views.places import split_place
 from drumline.views.proofs import find_proof, proof_json
@@ -100,7 +100,11 @@ def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
         until=root.until,
         hint=root.hint,
         chain=(step, *chain) if chain else (),
-        notes=(*_note_culprits(snapshot, definition), *note_step(snapshot.run, step, snapshot.steps.get(step))),
+        notes=(
+            *_note_question(snapshot, near),
+            *_note_culprits(snapshot, definition),
+            *note_step(snapshot.run, step, snapshot.steps.get(step)),
+        ),
         proof=find_proof(snapshot.run, step),
         checks=() if _is_healed(snapshot, step) else list_evidence(snapshot.run, definition, snapshot.steps.get(step)),
         mutants=finished.mutants if (finished := snapshot.run.finished.get(step)) is not None else Mutation(),
@@ -130,8 +134,9 @@ def _explain_run(snapshot: Snapshot) -> Why:
         return replace(said, text=text, kind=OWNER, owner=snapshot.live[0])
     if state is RunStanding.PARKED and run.unanswered:
         first = next(iter(run.unanswered.values())).opened
-        text = f"{said.text}: {flatten(first.question)} ({list_choices(first)})"
-        return replace(said, text=text, gate=first.gate, hint=answer_command(first, driven=bool(snapshot.live)))
+        hint = answer_command(first, driven=bool(snapshot.live))
+        notes = tuple(split_question(first)[1])
+        return replace(said, text=f"{said.text}: {ask_shortly(first)}", gate=first.gate, hint=hint, notes=notes)
     if state in (RunStanding.PARKED, RunStanding.INTERRUPTED, RunStanding.CANCELLED):
         return replace(said, hint=f"drumline resume {run.id}", until=run.parked_until)
     done = sum(1 for step in snapshot.selected if step_state(snapshot, step) is StepStanding.DONE)
@@ -152,8 +157,13 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
     gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
     if gate is None or gate.opened.gate in snapshot.answers:
         return near
-    asked = f"{near.text}: {flatten(gate.opened.question)} ({list_choices(gate.opened)})"
-    return replace(near, text=asked)
+    return replace(near, text=f"{near.text}: {ask_shortly(gate.opened)}")
+
+
+def _note_question(snapshot: Snapshot, near: Cause) -> tuple[str, ...]:
+    """What there is to judge by where the step waits for an answer."""
+    gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
+    return tuple(split_question(gate.opened)[1]) if gate is not None else ()
 
 
 def _chain(snapshot: Snapshot, step: Step) -> tuple[StepId, ...]:

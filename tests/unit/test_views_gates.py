@@ -1,0 +1,68 @@
+"""Questions to people: what they are about in one line, and what there is to judge by in others."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.builders import gate_for
+
+from drumline.core.events import GateOpened
+from drumline.core.vocabulary import GateKind
+from drumline.record import replace
+from drumline.views.focus import Entry, entry_rows
+from drumline.views.gates import ask_shortly, split_question, tell_gate
+
+EVIDENCE = """\
+step-1 (Say hello) passed its checks. Land it?
+Its agent says: It prints hello.
+
+It changes 1 file (+1 -0): git show 9d594d929799
+  greet.sh +1 -0
+Its checks; it would land as proved:
+  bash greet.sh: passes, failed without the work
+0 of 2 fixes used, $0.03 spent."""
+NOTES = "- fixed a crash\n- two new options\n\nSave these notes\nas NOTES.md? Anything else is a wish."
+
+
+def ask(question: str, kind: GateKind = GateKind.APPROVE) -> GateOpened:
+    return replace(gate_for("approve-step-1", question=question, options=("approve", "reject")), kind=kind)
+
+
+def test_a_question_is_told_in_one_line_and_its_evidence_below() -> None:
+    headline, details = split_question(ask(EVIDENCE))
+
+    assert headline == "step-1 (Say hello) passed its checks. Land it?"
+    assert details[0] == "Its agent says: It prints hello."
+    assert details[2] == "  greet.sh +1 -0"
+    assert len(details) == 6
+
+
+def test_a_question_that_the_author_of_a_flow_wrote_is_its_last_paragraph_that_asks() -> None:
+    headline, details = split_question(ask(NOTES * 2, GateKind.APPROVAL))
+
+    assert headline.startswith("Save these notes as NOTES.md? Anything else is a wish.")
+    assert "- two new options" in details
+
+
+def test_a_short_question_is_one_line_however_it_is_written() -> None:
+    assert split_question(ask("Is it\ngood?")) == ("Is it good?", [])
+    assert ask_shortly(ask("Is it\ngood?")) == "Is it good? (approve or reject)"
+
+
+def test_progress_shows_what_there_is_to_judge_by_below_the_command_that_answers() -> None:
+    first, *more = tell_gate(ask(EVIDENCE))[0].splitlines()
+
+    assert first.endswith("Land it? (approve or reject) → drumline answer approve-step-1 approve")
+    assert more[0] == "  Its agent says: It prints hello."
+    assert more[2] == "    greet.sh +1 -0"
+
+
+@pytest.mark.parametrize(("room", "lines"), [(12, 12), (5, 6)])
+def test_a_question_on_the_board_leaves_room_for_the_board(room: int, lines: int) -> None:
+    shown = (*(f"line {number}" for number in range(10)), "approve or reject")
+
+    rows = entry_rows(Entry(gate=ask("?").gate, question=shown), 80, room)
+
+    told = ["".join(text for text, _ in row) for row in rows]
+    assert len(told) == lines
+    assert told[-2].strip() == "approve or reject"
+    assert ("… drumline why shows the rest" in told[-3]) == (room < len(shown))
