@@ -166,6 +166,30 @@ def test_a_phase_that_stays_wrong_fails_after_its_retries_and_a_person_says_how_
 
 
 @pytest.mark.long
+def test_a_session_that_was_left_with_a_failed_phase_is_resumed_there_once_a_person_says_so(tmp_path: Path) -> None:
+    session = make_session(execution_mode="sequential")
+    failure = {"agent": "coder", "timestamp": session["created"], "type": "validation", "message": "no"}
+    session["phases"][0] |= {
+        "status": "completed",
+        "downstream_context": {"key_interfaces_introduced": ["of_its_own_tool()"]},
+    }
+    session["phases"][1] |= {"status": "failed", "errors": [{**failure, "resolution": "pending", "resolved": False}]}
+    user = open_user(tmp_path, session=session)
+
+    ran = user.drumline("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot")
+    resumed = user.drumline("retry", "2", "--resume")
+
+    assert ran.code == 2, ran.text
+    assert "active-session.md marks it failed" in ran.out
+    assert "  drumline why 2" in ran.out
+    assert resumed.code == 0, resumed.text
+    assert states_of(user.status()) == dict.fromkeys(("1", "2", "3"), "done")
+    assert "of_its_own_tool()" in user.prompt("3", 1)
+    second = session_of(user)["phases"][1]
+    assert (second["status"], second["errors"][0]["resolved"]) == ("completed", True)
+
+
+@pytest.mark.long
 def test_a_phase_of_a_reviewer_sees_what_the_others_have_done_and_another_program_does_it(tmp_path: Path) -> None:
     session = make_session(execution_mode=None)
     session["phases"][2] |= {"agents": ["code-reviewer"], "planned_files": []}

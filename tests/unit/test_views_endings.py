@@ -87,6 +87,14 @@ def test_a_rejection_is_told_once(comment: str, told: str) -> None:
     assert told in summary_lines(summary(scene.snapshot()))
 
 
+def test_a_run_that_a_mark_of_the_plan_holds_up_names_the_step_that_has_it() -> None:
+    ended = ev.RunEnded(state=RunEnd.BLOCKED, reason="a: plan.md marks it failed", step=StepId("a"))
+
+    found = summary(Scene(steps=[step_of("a")], events=[ended], live=[]).snapshot())
+
+    assert found.next == ("drumline status r1", "drumline why a")
+
+
 def test_the_summary_names_what_other_repositories_have_to_do() -> None:
     there = replace(step_of("b", "a"), elsewhere="Payments")
     scene = Scene(steps=[step_of("a"), there], events=[finish("a"), ev.RunEnded(state=RunEnd.DONE)], live=[])

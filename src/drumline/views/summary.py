@@ -352,6 +352,8 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
             yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)
             yield from [round_hint(found, snapshot.run) for found in stuck if found.login][:1]
+            if not stuck and run.ended is not None and run.ended.step:  # its plan calls it blocked or failed
+                yield f"drumline why {run.ended.step}"
         case RunStanding.RUNNING | RunStanding.DONE:
             pass
         case _:
