@@ -151,6 +151,19 @@ def test_a_ledger_from_elsewhere_is_imported_once_and_counts_from_then_on(tmp_pa
     assert (lesson.signature, lesson.remedy, lesson.successes) == ("compilation", THEIRS, 3)
 
 
+def test_what_stands_in_the_ledger_of_that_toolkit_counts(tmp_path: Path) -> None:
+    raw = tmp_path / "top/.ai/learning/raw"
+    raw.mkdir(parents=True)
+    write_ledger(raw / "fixes.jsonl")
+    lessons = FileLessons(folder=tmp_path / "state", top=tmp_path / "top")
+
+    change = lessons.note([row("r1")])
+
+    (lesson,) = lessons.load(NOW)
+    assert change.promoted == (lesson.name,)
+    assert (lesson.signature, lesson.remedy, lesson.successes) == ("compilation", THEIRS, 3)
+
+
 def test_lessons_go_from_one_repository_to_another_and_into_the_rules_of_other_tools(tmp_path: Path) -> None:
     lessons = open_lessons(tmp_path)
     lessons.note([row("r3")])

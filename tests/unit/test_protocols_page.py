@@ -26,7 +26,19 @@ def test_every_test_that_the_page_names_is_there() -> None:
 
     missing = [one[0] for one in named if one and f"def {one[2]}(" not in files.get(one[1], "")]
     assert missing == []
-    assert len([one for one in named if one]) > 100
+    assert len([one for one in named if one]) > 150
+
+
+def test_every_test_of_a_whole_protocol_is_on_the_page_and_no_behaviour_is_there_twice() -> None:
+    whole = [
+        f"`{file.name}::{name}`"
+        for file in sorted((TOP / "tests" / "acceptance").glob("test_seed_*.py"))
+        for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| ") and "| test |" not in line]
+
+    assert [test for test in whole if test not in PAGE.read_text()] == []
+    assert len({row.split(" | ")[0] for row in rows}) == len(rows)
 
 
 def test_every_row_names_a_test_or_says_what_differs() -> None:
