@@ -35,9 +35,16 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("mark", ["#", "##", "####"])
-@pytest.mark.parametrize("wrap", ["{}", "Here:\n\n```markdown\n{}```\n", "> said\n\n{}\nBye."])
+@pytest.mark.parametrize(
+    "wrap", ["{}", "Here:\n\n```markdown\n{}```\n", "> said\n\n{}\nBye.", "````\n{}\n```\nStatus: failed\n```\n````\n"]
+)
 def test_a_report_is_read_at_any_level_and_wrapped(mark: str, wrap: str) -> None:
     assert dict(read_report(wrap.format(REPORT.format(mark=mark)))) == FIELDS
+
+
+def test_a_report_may_begin_with_a_bold_line_or_a_numbered_heading() -> None:
+    assert read_report("**Task Report**\n\n- Status: success\n") == {"status": "success"}
+    assert read_report("## 2. Task Report\n\n- Status: success\n") == {"status": "success"}
 
 
 def test_fields_may_be_headings_of_their_own() -> None:

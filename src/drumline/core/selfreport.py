@@ -2,17 +2,20 @@
 
 The rule: fields count and prose does not. A field is a JSON object at the end, a `Status:` or `Validation:` line of its
 own report, a `Blockers` section, or a sentinel on a line of its own. Code, quotations and reports about the work of
-others are text. Believing an agent that it failed costs an attempt; not believing it makes a lie of "done".
+others are text; a report that stands in a block of code as a whole is none of these. Believing an agent that it failed
+costs an attempt; not believing it makes a lie of "done".
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
 
 from drumline.core.flow.model import Json
-from drumline.core.proselines import COMMENT, FENCE, Line, read_lines
+from drumline.core.proselines import COMMENT, FENCE, Line, read_lines, unwrap
 from drumline.patterns import compile_late
 from drumline.record import Record
 
@@ -25,10 +28,15 @@ MOST_OBJECTS = 50
 """Lines that begin with `{` and are tried as the beginning of the last object."""
 
 STATUSES = {
-    **dict.fromkeys(("blocked", "stuck", "rejected", "impossible", "unrecoverable", "conflict"), BLOCKED),
+    **dict.fromkeys(
+        ("blocked", "stuck", "rejected", "impossible", "unrecoverable", "conflict", "file conflict"), BLOCKED
+    ),
+    **dict.fromkeys(("needs context", "needs input", "needs clarification", "needs human"), BLOCKED),
     **dict.fromkeys(("failed", "failure", "fail", "partial", "incomplete", "unsuccessful", "aborted"), FAILED),
+    **dict.fromkeys(("partial success", "partially complete", "partially completed", "partially done"), FAILED),
+    **dict.fromkeys(("not complete", "not completed", "not done", "not finished", "unfinished"), FAILED),
 }
-"""What a status says about the work; all other words say nothing against it."""
+"""What a status says about the work, its words parted by spaces; all others say nothing against it."""
 SENTINELS = {
     "STEP_COMPLETE": "",
     "STEP_BLOCKED": BLOCKED,
@@ -38,6 +46,9 @@ SENTINELS = {
     "CODER_REJECTED": BLOCKED,
     "CODER_FAILED": FAILED,
 }
+REPORT = "task report"
+TITLES = frozenset({REPORT, "downstream context", "blockers", "blocker", "file conflicts", "file conflict"})
+"""What is a heading also if it only is a bold line."""
 OWN_HEADINGS = frozenset(
     {
         "completion report",
@@ -54,7 +65,7 @@ OWN_HEADINGS = frozenset(
         "status report",
         "step report",
         "summary",
-        "task report",
+        REPORT,
     }
 )
 """Headings under which an agent speaks of its own work."""
@@ -85,15 +96,36 @@ OBJECT_FIELDS = frozenset({"blocker", "question", "summary", "filesChanged", "te
 _FIELD = compile_late(
     r" {0,3}(?:[-*+]\s+|\|\s*)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
 )
-_VALUE = compile_late(r"[^\w]*([A-Za-z]+)[*_`]*(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*)?", re.DOTALL)
-_BLOCKERS = ("blocker", "blockers", "file conflict", "file conflicts")
+_ERRORS = ("error", "errors", "error type", "type")
+_GROUPS = {
+    **dict.fromkeys(("status", "overall status", "final status"), "status"),
+    "result": "result",
+    **dict.fromkeys(("validation", "validation result", "validation status"), "validation"),
+    **dict.fromkeys(_ERRORS, "errors"),
+}
+"""The names of fields by what they are about; of each the last one counts."""
+_VALUE = compile_late(
+    r"[^\w]*([A-Za-z]+(?:[ _-][A-Za-z]+){0,2}?)[*_`]*"
+    r"(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*|\s+(?:by|on|to|because|since|until|pending|due|waiting)\b.*)?",
+    re.DOTALL,
+)
+_BLOCKERS = compile_late(
+    r"(?:(?:open|remaining|current|known|outstanding|unresolved|active|critical) )?"
+    r"(?:blockers?|blocking (?:issues?|questions?)|file conflicts?)"
+)
+_CONFLICT = compile_late(
+    r"\W*file[ _-]conflicts?(?:\W*$|\s*[:,;(–—-]|\s+(?:in|on|with|between|at|for)\b)(?!.*\bresolved\b)", re.IGNORECASE
+)
+_SENTINEL = compile_late(r"(?:#{1,6}\s+)?\**([A-Z]+_[A-Z]+)\**[.!]?(?:\s*([:–—-])\**\s.*)?")
 _BULLET = compile_late(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
 _NONE = compile_late(
-    r"(?:none|n/?a|nil|nothing|not applicable|no)[\s.!]*$"
-    r"|(?:none|n/?a|nothing|nil)\s*(?:[.,;:(–—-]|(?:at|so|for|found|identified|encountered|remain\w*|known|open)\b)"
+    r"[^\w\[~]*(?:(?:(?:there|i|we)\s+(?:is|are|was|were|am|have|had|see|saw|found|met|hit|encountered)|currently)[\s,]+)*"
+    r"(?:(?:none|n/?a|nil|nothing|not\s+applicable|no|not\s+blocked)[\s.!]*$"
+    r"|(?:none|n/?a|nothing|nil)\s*(?:[.,;:(–—-]"
+    r"|(?:(?:is|was|are|were)\s+)?(?:at|so|for|found|identified|encountered|remain\w*|known|open|left|block\w+)\b)"
     r"|(?:no|zero|0)\s+(?:(?:known|open|remaining|current|outstanding|new|further|other|major|critical|active)\s+)*"
-    r"(?:blockers?|blocking|impediments?|issues)\b"
-    r"|(?:all\s+)?(?:blockers?\s+)?(?:(?:are|were|have\s+been)\s+)?resolved\b",
+    r"(?:blockers?|blocking|impediments?|issues|(?:file\s+)?conflicts?)\b"
+    r"|(?:all\s+)?(?:blockers?\s+)?(?:(?:are|were|have\s+been)\s+)?resolved\b)",
     re.IGNORECASE,
 )
 _OTHERS = compile_late(r"\b(?:previous|prior|earlier|upstream|quoted|example|template|review of|handoff (?:of|from))\b")
@@ -112,28 +144,51 @@ class Denial(Record):
 
 def find_denial(message: str) -> Denial | None:
     """What the message says against the work of its author; None if nothing."""
-    found = _read_object(message)
-    if found is not None:
-        return found
-    lines = list(read_lines(message))
+    found = _read_object(message) or _read_words(message)
+    bare = "" if found else unwrap(message, REPORT)
+    return _read_words(bare) if bare and bare != message else found
+
+
+def _read_words(message: str) -> Denial | None:
+    lines = list(read_lines(message, TITLES))
     return _read_blockers(lines, message) or _read_fields(lines) or _read_sentinels(lines, message)
 
 
 def _read_object(message: str) -> Denial | None:
     """A JSON object that is the whole message, or its last lines."""
     value = _parse_last(message)
-    if value is None:
-        return None
-    status = next((value[key] for key in ("status", "result") if isinstance(value.get(key), str)), "")
-    kind = STATUSES.get(str(status).strip().lower(), "")
-    judged = STATUSES.get(str(value.get("validation", "")).strip().lower(), "")
-    kind = kind or (FAILED if value.get("testsPassed") is False or judged == FAILED else "")
-    if not kind:
+    kind = _weigh_object(value) if value is not None else ""
+    if value is None or not kind:
         return None
     said = [value.get(key) for key in ("blocker", "question", "reason", "error", "message", "summary", "evidence")]
     text = "\n".join(dict.fromkeys(part.strip() for part in said if isinstance(part, str) and part.strip()))
     wrong = kind == BLOCKED and str(value.get("class", "")).strip().lower() == PLAN
     return Denial(kind=kind, text=(text or json.dumps(value, ensure_ascii=False))[:MOST_TEXT], wrong=wrong)
+
+
+def _weigh_object(value: Mapping[str, Json]) -> str:
+    """What an object says against the work. A blocker counts beside a status that says nothing against it."""
+    if any(_names_conflict(value.get(key)) for key in _ERRORS):
+        return BLOCKED
+    told = next((value[key] for key in ("status", "result") if isinstance(value.get(key), str)), "")
+    status, blocker = STATUSES.get(_read_status(told), ""), value.get("blocker")
+    if not status and isinstance(blocker, str) and _block(blocker, ""):
+        return BLOCKED
+    failed = value.get("testsPassed") is False or STATUSES.get(_read_status(value.get("validation"))) == FAILED
+    return status or (FAILED if failed else "")
+
+
+def _read_status(told: Json) -> str:
+    return " ".join(re.split(r"[\s_-]+", told.strip().lower())) if isinstance(told, str) else ""
+
+
+def _names_conflict(told: Json) -> bool:
+    """Whether an error, or one of several, is a conflict of files."""
+    if isinstance(told, list):
+        return any(_names_conflict(one) for one in told)
+    if isinstance(told, dict):
+        return _names_conflict(told.get("type"))
+    return isinstance(told, str) and _CONFLICT.match(told) is not None
 
 
 def _parse_last(message: str) -> dict[str, Json] | None:
@@ -142,7 +197,7 @@ def _parse_last(message: str) -> dict[str, Json] | None:
         text = text[-LONGEST_OBJECT:]
     lines = text.split("\n")
     fence = _find_fence(lines)
-    lines = lines if fence is None else lines[fence + 1 : -1]
+    lines = lines if fence is None else textwrap.dedent("\n".join(lines[fence + 1 : -1])).split("\n")
     if not lines[-1].rstrip().endswith("}"):
         return None
     starts = [number for number, line in enumerate(lines) if line.startswith("{")]
@@ -167,7 +222,7 @@ def _find_fence(lines: Sequence[str]) -> int | None:
 def _read_blockers(lines: Sequence[Line], message: str) -> Denial | None:
     """A section `Blockers`, or such a field of the report, that names one."""
     for line in lines:
-        if line.paragraph < 0 and line.path[-1] in _BLOCKERS and not _speaks_of_others(line.path):
+        if line.paragraph < 0 and _BLOCKERS.fullmatch(line.path[-1]) and not _speaks_of_others(line.path):
             later = (
                 one.number for one in lines if one.number > line.number and one.path[: len(line.path)] != line.path
             )
@@ -175,9 +230,19 @@ def _read_blockers(lines: Sequence[Line], message: str) -> Denial | None:
             return _block("\n".join(one for one in section if not FENCE.match(one)).strip(), line.text)
     for line in lines:
         field = find_field(line)
-        if field and field[0] in _BLOCKERS and field[1] and _is_report(line, lines):
-            return _block(field[1], "")
+        if field and _BLOCKERS.fullmatch(field[0]) and _is_report(line, lines):
+            return _block(field[1] or _read_below(line, lines), "")
     return None
+
+
+def _read_below(line: Line, lines: Sequence[Line]) -> str:
+    """The lines that stand below a field and further to the right."""
+    below = [one.text for one in lines if one.number > line.number and one.paragraph == line.paragraph]
+    return "\n".join(takewhile(lambda text: _indent(text) > _indent(line.text), below))
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _block(text: str, heading: str) -> Denial | None:
@@ -192,15 +257,21 @@ def _read_fields(lines: Sequence[Line]) -> Denial | None:
     """The last status of the report, and the last verdict on its validation."""
     last: dict[str, Line] = {}
     for line in lines:
-        field = find_field(line)
-        if field and field[0] in ("status", "result", "validation") and _is_report(line, lines):
-            last[field[0]] = line
-    for line in last.values():
-        name, value = find_field(line) or ("", "")
-        kind = STATUSES.get(_read_word(value), "")
-        if kind and (name != "validation" or kind == FAILED):
+        group = _GROUPS.get((find_field(line) or ("",))[0], "")
+        if group and _is_report(line, lines):
+            last[group] = line
+    for group, line in last.items():
+        if kind := _weigh_field(group, (find_field(line) or ("", ""))[1]):
             return Denial(kind=kind, text=_quote(line, lines))
     return None
+
+
+def _weigh_field(group: str, value: str) -> str:
+    """What a field says against the work: a validation only that it failed, errors only that files are in conflict."""
+    if group == "errors":
+        return BLOCKED if _CONFLICT.match(value) else ""
+    kind = STATUSES.get(_read_word(value), "")
+    return "" if group == "validation" and kind == BLOCKED else kind
 
 
 def find_field(line: Line) -> tuple[str, str] | None:
@@ -210,9 +281,9 @@ def find_field(line: Line) -> tuple[str, str] | None:
 
 
 def _read_word(value: str) -> str:
-    """The word that a value consists of; what follows it after a dash, a bracket or a full stop is a remark."""
+    """The words that a value consists of; what follows after a dash, a bracket, a full stop or "by" is a remark."""
     found = _VALUE.fullmatch(value.strip().rstrip("|").strip())
-    return found[1].lower() if found else ""
+    return " ".join(re.split(r"[ _-]", found[1].lower())) if found else ""
 
 
 def _is_report(line: Line, lines: Sequence[Line]) -> bool:
@@ -238,10 +309,18 @@ def _quote(line: Line, lines: Sequence[Line]) -> str:
 
 
 def _read_sentinels(lines: Sequence[Line], message: str) -> Denial | None:
-    """The last sentinel that has a line to itself."""
-    found = [line for line in lines if line.text.strip().strip("*") in SENTINELS and not _speaks_of_others(line.path)]
-    if not found:
+    """The last sentinel that has a line to itself, or begins the first or the last paragraph with its reason."""
+    own = [line for line in lines if not _speaks_of_others(line.path)]
+    found = [(line, word) for line in own if (word := _find_sentinel(line, lines[-1].paragraph))]
+    if not found or not SENTINELS[found[-1][1]]:
         return None
-    kind = SENTINELS[found[-1].text.strip().strip("*")]
-    rest = "\n".join(message.split("\n")[found[-1].number :]).strip()
-    return Denial(kind=kind, text=rest[:MOST_TEXT]) if kind else None
+    line, word = found[-1]
+    rest = "\n".join(message.split("\n")[line.number :]).strip()
+    return Denial(kind=SENTINELS[word], text=rest[:MOST_TEXT])
+
+
+def _find_sentinel(line: Line, last: int) -> str:
+    found = _SENTINEL.fullmatch(line.text.strip())
+    if found is None or found[1] not in SENTINELS:
+        return ""
+    return found[1] if not found[2] or (line.first and line.paragraph in (1, last)) else ""

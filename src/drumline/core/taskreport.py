@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from drumline.core.plaintext import strip_controls
-from drumline.core.proselines import FENCE, Line, read_lines
-from drumline.core.selfreport import find_field
+from drumline.core.proselines import Line, read_lines, unwrap
+from drumline.core.selfreport import REPORT, TITLES, find_field
 
-REPORT, DOWNSTREAM, FACTS = "task report", "downstream context", "durable facts"
+DOWNSTREAM, FACTS = "downstream context", "durable facts"
 MOST_TEXT = 2_000
 """Characters of one field that are kept."""
 MOST_FIELDS = 20
@@ -38,8 +38,8 @@ MISSING = (
 
 def read_report(message: str) -> Mapping[str, str]:
     """The fields of the report by their names in small letters; empty if there is none, or one without a status."""
-    found = _read(list(read_lines(message)))
-    return found or _read(list(read_lines(_unwrap(message))))
+    found = _read(list(read_lines(message, TITLES)))
+    return found or _read(list(read_lines(unwrap(message, REPORT), TITLES)))
 
 
 def _read(lines: Sequence[Line]) -> dict[str, str]:
@@ -90,8 +90,3 @@ def _list_items(text: str) -> list[str]:
 def says_nothing(text: str) -> bool:
     """Whether a text is one of the words for nothing."""
     return text.strip().lstrip("-*+ ").rstrip(". ").casefold() in _NOTHING
-
-
-def _unwrap(message: str) -> str:
-    """The message without the marks of code blocks, for a report that stands in one as a whole."""
-    return "\n".join("" if FENCE.match(line) else line for line in message.split("\n"))
