@@ -185,6 +185,27 @@ def test_a_complex_approach_is_for_a_person(tmp_path: Path, choice: str, code: i
 
 
 @pytest.mark.long
+def test_what_a_person_said_about_an_approach_reaches_every_attempt(tmp_path: Path) -> None:
+    rules = (
+        say("orient", ORIENTED),
+        say("analyse", {**ANALYSED, "complexity": 8}),
+        say("inspect", {"clean": False, "notes": "too long"}),
+        {"match": {"node": "improve"}, **REPORTED, "write": {"other.txt": "1\n"}},
+        {"match": {"node": "implement", "attempt": 1}, **REPORTED, "write": {"other.txt": "0\n"}},
+    )
+    user = open_user(tmp_path, *rules, text=step_text("step-1"), rigor="full")
+    user.run(*ASKING)
+
+    answered = user.drumline("answer", "step-1:approach#1/agree", "smaller steps", "--resume")
+
+    assert answered.code == 0, answered.text
+    asked = [path.read_text() for path in sorted(user.repo.rglob(".git/drumline/runs/*/step-1/prompt-*.md"))]
+    working = [text for text in asked if "## How it will be judged" in text and "Change nothing" not in text]
+    assert len(working) == 3
+    assert ["smaller steps" in text for text in working] == [True, True, True]
+
+
+@pytest.mark.long
 def test_autopilot_does_not_ask_about_a_complex_approach(tmp_path: Path) -> None:
     rules = (
         say("orient", ORIENTED),
