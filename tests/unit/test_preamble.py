@@ -81,5 +81,11 @@ def test_sections_of_steps_and_what_follows_them_are_left_out() -> None:
     assert read_preamble(text, until=text.index("## Phase 1")) == "Goal."
 
 
+def test_ticked_boxes_are_nothing_that_a_plan_says() -> None:
+    text = "# Plan\n\n## Global Verification\n\n- [{0}] Log in\n  1. [{0}] as Eve\n"
+
+    assert read_preamble(text.format("x")) == read_preamble(text.format(" "))
+
+
 def test_a_heading_in_a_fence_is_text() -> None:
     assert read_preamble("# P\n\n## Overview\n\n```\n## Steps\n```\n") == "## Overview\n\n```\n## Steps\n```"

@@ -1,6 +1,7 @@
 """What a plan says about itself as a whole, for the prompts of its steps: cut by sections and paragraphs.
 
-The rule: what is left out is named, so that an agent can look it up.
+The rule: what is left out is named, so that an agent can look it up. Boxes are empty: what is ticked changes while a
+plan is run, and is nothing that it says.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _FIRST = compile_late(
     re.IGNORECASE,
 )
 _BLANK = compile_late(r"(?:\r?\n[ \t]*){2,}")
+_TICK = compile_late(r"^([ \t]*(?:[-*+]|[0-9]+[.)])[ \t]+)\[[xX]\](?=\s)", re.MULTILINE)
 _FENCE = compile_late(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 
 
@@ -88,7 +90,7 @@ def _choose(parts: list[_Part]) -> str:
         if chosen[number] != part.text
     ]
     told += [f"(Left out here for their length: {'; '.join(missing)}.)"] if missing else []
-    return NEWLINE.sub("\n", "\n\n".join(told))
+    return NEWLINE.sub("\n", _TICK.sub(r"\1[ ]", "\n\n".join(told)))
 
 
 def _cut(text: str, most: int) -> str:
