@@ -41,6 +41,22 @@ def test_an_approval_shows_words_files_checks_level_fixes_and_cost(tmp_path: Pat
     ]
 
 
+def test_an_approval_shows_what_the_report_of_the_agent_says_and_not_its_form(tmp_path: Path) -> None:
+    harness = build(tmp_path, slips=0)
+    report = (
+        "It is done.\n\n# Task Report\n\n- **Status**: success\n- **Objective Achieved**: a is there\n- Errors: none\n"
+        "- Scope Deviations: b, too.\n\n# Downstream Context\n\n- Warnings: none\n"
+    )
+    harness.agent = WritingAgent({}, {"a1": Outcome(message=report)})
+
+    run = harness.drive()
+
+    question = run.unanswered[GateId("approve-a")].opened.question
+    assert question.splitlines()[1] == (
+        "Its agent says: It is done. Objective achieved: a is there. Scope deviations: b, too."
+    )
+
+
 def test_a_revision_has_fresh_fixes_and_the_tier_of_a_first_attempt(tmp_path: Path) -> None:
     harness = build(tmp_path, slips=2)
     agent = harness.agent

@@ -12,16 +12,22 @@ from drumline.core.baseline import look_up
 from drumline.core.money import dollars
 from drumline.core.plaintext import strip_controls
 from drumline.core.proof import Colour
+from drumline.core.proselines import read_lines
+from drumline.core.selfreport import TITLES
 from drumline.core.spending import COST
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.sweeping import tell_cases, tell_updates
+from drumline.core.taskreport import says_nothing
 from drumline.engine.finishing import foresee
 from drumline.engine.nodes.stepwork import StepWork, known
 
 MOST_LINES = 20
 MOST_SENTENCES = 3
-MOST_CHARACTERS = 400
+MOST_FIELDS = 3
+MOST_CHARACTERS = 800
+FIELDS = ("objective achieved", "scope deviations", "errors", "decisions made")
+"""Fields of a report that a person is shown, those that matter most first."""
 SHORT = 12
 _BEFORE = {Colour.RED: "failed without the work", Colour.GREEN: "passes without the work, too"}
 
@@ -113,9 +119,29 @@ def _tell_cost(state: StepState) -> str:
 
 
 def _tell_message(state: StepState) -> str:
-    """The first sentences of what the agent said last."""
-    said = " ".join(strip_controls(state.last.message).split()) if state.last else ""
-    sentences = re.split(r"(?<=[.!?]) ", said)[:MOST_SENTENCES]
-    text = " ".join(sentences)
+    """The first sentences of what the agent said last, and what its report says."""
+    if state.last is None:
+        return ""
+    report = state.last.report
+    sentences = _split(_read_prose(state.last.message) if report else state.last.message)[:MOST_SENTENCES]
+    fields = [
+        f"{name.capitalize()}: {_join(report[name])}" for name in FIELDS if not says_nothing(report.get(name, ""))
+    ]
+    text = " ".join([*sentences, *(field if field[-1] in ".!?" else f"{field}." for field in fields[:MOST_FIELDS])])
     text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
     return f"Its agent says: {text}" if text else ""
+
+
+def _read_prose(message: str) -> str:
+    """What the message says beside its report."""
+    own = (line for line in read_lines(message, TITLES) if line.paragraph >= 0 and not TITLES & {*line.path})
+    return "\n".join(line.text for line in own)
+
+
+def _split(text: str) -> list[str]:
+    joined = _join(text)
+    return re.split(r"(?<=[.!?]) ", joined) if joined else []
+
+
+def _join(text: str) -> str:
+    return " ".join(strip_controls(text).split())
