@@ -126,7 +126,7 @@ def test_a_step_walks_every_loop_and_leaves_a_handoff_of_evidence(tmp_path: Path
     deviations = text.partition("## Deviations")[2].partition("## ")[0]
     for told in (
         str(MAJOR["staleness_report"]),
-        "1 fix after failing checks",
+        "1 fix after the first attempt",
         "take the new module",
         "make it short",
         "put right after its review: Everybody is let in",

@@ -139,7 +139,7 @@ def _list_deviations(
     if staleness:
         yield f"before the work, who compared the step with the code said: {staleness[:MOST_QUOTED]}"
     if finished.fixes:
-        yield f"{count_noun(finished.fixes, 'fix', 'es')} after failing checks"
+        yield f"{count_noun(finished.fixes, 'fix', 'es')} after the first attempt"
     fixed = [one.finding.title for one in finished.findings if one.settled is Settlement.FIXED]
     yield from (f"put right after its review: {title}" for title in fixed)
     for gate in run.gates.values():
