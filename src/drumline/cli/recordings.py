@@ -17,6 +17,7 @@ import click
 from drumline.app.catalog import read_run
 from drumline.cli.output import say
 from drumline.core.ids import RunId
+from drumline.core.plaintext import name_some
 from drumline.core.state import RunState
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.store.sqlite import SqliteStore
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 record_option = click.option(
     "--record", default="", metavar="FILE", help="Write a script from which the run can be played without a model."
 )
-NAMED = 5
 
 
 def check_record(project: Project, file: str) -> Path | None:
@@ -115,7 +115,6 @@ def _begin(place: Path, run: RunId) -> Recording:
 def _tell(recording: Recording, problem: str) -> None:
     say(f"recorded in {recording.path}; play it again with: --agent scripted:{recording.path}")
     if recording.withheld:
-        more = f" and {len(recording.withheld) - NAMED} more" if len(recording.withheld) > NAMED else ""
-        say(f"  secrets were left out of {', '.join(recording.withheld[:NAMED])}{more}: these will not be the same")
+        say(f"  secrets were left out of {name_some(recording.withheld)}: these will not be the same")
     if problem:
         say(f"  the recording is not complete: {problem}")

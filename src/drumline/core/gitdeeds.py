@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.ids import NO_STEP, Commit, StepId
-from drumline.core.plaintext import count_noun
+from drumline.core.plaintext import count_noun, name_some
 from drumline.record import Record
 
 MOST_NAMED = 5
@@ -36,18 +36,19 @@ class GitDeeds(Record):
     @property
     def told(self) -> tuple[str, ...]:
         """A sentence for each."""
+        trailers = name_some(self.trailers, between="; ")
         made = f"made {count_noun(self.commits, 'commit')} of its own; they become part of the step's commit"
         return (
             *([made] if self.commits and not self.rewrote else []),
             *(["rewrote or left the history that it began on; only its files count"] if self.rewrote else []),
-            *([f"wrote trailers of Drumline ({_name(self.trailers)}); they are not used"] if self.trailers else []),
+            *([f"wrote trailers of Drumline ({trailers}); they are not used"] if self.trailers else []),
             *(["removed or changed the .git of its worktree, which is made again"] if self.no_git else []),
             *([self._tell_branch()] if self.moved else []),
         )
 
     def _tell_branch(self) -> str:
         where = f"now at {self.tip[:SHORT]}" if self.tip else "now gone"
-        named = f", with commits that no step landed: {_name(self.foreign)}" if self.foreign else ""
+        named = f", with commits that no step landed: {name_some(self.foreign, between='; ')}" if self.foreign else ""
         return f"the run branch was moved while it was at work ({where}{named})"
 
 
@@ -66,8 +67,3 @@ def tell_culprit(step: StepId, beside: Sequence[StepId]) -> str:
         return ""
     others = f", beside {', '.join(beside[:MOST_NAMED])}" if beside else ""
     return f"It was moved while the agent of {step} was at work{others}."
-
-
-def _name(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return "; ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.ids import StepId
+from drumline.core.plaintext import name_some
 from drumline.record import Record
 
 MOST_WORDS = 1_500
@@ -58,5 +59,4 @@ def _cut(text: str) -> str:
 def _tell_files(files: Sequence[str]) -> str:
     if not files:
         return ""
-    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
-    return f"It changed {', '.join(f'`{path}`' for path in files[:MOST_FILES])}{more}."
+    return f"It changed {name_some((f'`{path}`' for path in files), MOST_FILES)}."

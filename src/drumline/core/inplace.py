@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from drumline.core.leftovers import name_some
+from drumline.core.plaintext import name_some
 from drumline.record import Record
 
 PROTECTED = ("main", "master", "develop", "development", "release/*")

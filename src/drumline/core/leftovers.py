@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from drumline.core.plaintext import name_some
 from drumline.record import Record
 
-MOST_NAMED = 5
 MOST_KEPT = 50
 """How many names of one check the journal keeps."""
 _FOLDERS = frozenset({"__pycache__", "node_modules", "htmlcov", "coverage", "target", "build", "dist"})
@@ -112,10 +112,3 @@ def _shorten(path: str) -> str:
         if part in _FOLDERS or part.startswith("."):
             return "/".join(parts[: number + 1]) + "/"
     return path
-
-
-def name_some(names: Iterable[str]) -> str:
-    """The first few of many names."""
-    listed = list(names)
-    more = len(listed) - MOST_NAMED
-    return ", ".join(listed[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

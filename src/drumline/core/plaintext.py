@@ -1,6 +1,8 @@
-"""Text for a terminal that came from a model. The rule: nothing of it can move a cursor."""
+"""Words for people: text of models that cannot move a cursor, numbers with their nouns, the first of many names."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from drumline.patterns import compile_late
 
@@ -16,3 +18,10 @@ def strip_controls(text: str) -> str:
 def count_noun(number: int, noun: str, ending: str = "s") -> str:
     """A number with its noun, in the plural unless it is one."""
     return f"{number} {noun}" + ("" if number == 1 else ending)
+
+
+def name_some(names: Iterable[str], most: int = 5, *, between: str = ", ", total: int = 0) -> str:
+    """The first of many names for a sentence, and how many more there are: of `total`, if that is more than given."""
+    listed = list(names)
+    left = max(total, len(listed)) - most
+    return between.join(listed[:most]) + (f" and {left:,} more" if left > 0 else "")

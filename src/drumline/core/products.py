@@ -11,8 +11,9 @@ from fnmatch import fnmatchcase
 from itertools import chain
 
 from drumline.core.ids import Tree
-from drumline.core.leftovers import find_droppings, name_some
+from drumline.core.leftovers import find_droppings
 from drumline.core.ownership import names, take_apart
+from drumline.core.plaintext import name_some
 
 MOST_IGNORED = 50
 """How many ignored files of one attempt the journal keeps."""

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from drumline.core import events as ev
 from drumline.core.ids import NO_STEP, GateId, StepId
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Plan, Step
 from drumline.errors import NotAllowed
 
@@ -176,9 +177,7 @@ def _check_gates(run: Known, event: ev.Event, gates: Iterable[GateId]) -> None:
 
 
 def _refuse(event: ev.Event, what: str, name: str, known: Iterable[str]) -> NotAllowed:
-    names = list(known)
-    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-    legal = ", ".join(names[:MOST_NAMED]) + more
+    legal = name_some(known, MOST_NAMED)
     return NotAllowed(
         f"{type(event).__name__!r} is about {name!r}, and the run has no such {what} (it has {legal or 'none'})",
         hint="drumline doctor",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.ids import NO_STEP, StepId
+from drumline.core.plaintext import name_some
 from drumline.record import Record
 
 MOST_NAMED = 20
@@ -42,7 +43,8 @@ class Strayed(Record):
     def told(self) -> tuple[str, ...]:
         """What is remarkable about it and keeps nothing from landing."""
         noted = f"changes files that others own: {tell_files(self.noted)}" if self.noted else ""
-        loose = f"changes files that no unfinished step owns: {_name(self.unowned, self.total)}" if self.unowned else ""
+        unowned = name_some(self.unowned, MOST_NAMED, total=self.total)
+        loose = f"changes files that no unfinished step owns: {unowned}" if self.unowned else ""
         return tuple(filter(None, (noted, loose)))
 
 
@@ -53,8 +55,10 @@ def tell_strayed(strayed: Strayed) -> str:
     """What of the work may not land by itself, in words; empty if there is nothing."""
     parts = [
         f"files of other steps: {tell_files(strayed.foreign)}" if strayed.foreign else "",
-        f"what the step calls out of scope: {_name(strayed.out_of_scope)}" if strayed.out_of_scope else "",
-        f"files that are not its own: {_name(strayed.outside)}" if strayed.outside else "",
+        f"what the step calls out of scope: {name_some(strayed.out_of_scope, MOST_NAMED)}"
+        if strayed.out_of_scope
+        else "",
+        f"files that are not its own: {name_some(strayed.outside, MOST_NAMED)}" if strayed.outside else "",
     ]
     return "; ".join(part for part in parts if part)
 
@@ -65,16 +69,11 @@ def tell_coming(coming: Sequence[Foreign]) -> list[str]:
     for file in coming:
         found.setdefault(file.owner, []).append(file.path)
     return [
-        f"a conflict is coming: {step}, which is in work, changes the same lines of {_name(paths)}"
+        f"a conflict is coming: {step}, which is in work, changes the same lines of {name_some(paths, MOST_NAMED)}"
         for step, paths in found.items()
     ]
 
 
 def tell_files(files: Sequence[Foreign]) -> str:
     """Files with their owners."""
-    return _name([f"{file.path} ({file.owner or 'out of scope'})" for file in files])
-
-
-def _name(names: Sequence[str], total: int = 0) -> str:
-    left = max(total, len(names)) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")
+    return name_some([f"{file.path} ({file.owner or 'out of scope'})" for file in files], MOST_NAMED)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from drumline.core import graph
 from drumline.core.ids import StepId
 from drumline.core.ownership import overlaps
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Marks, Plan, Problem, Severity, Status, Step
 from drumline.core.routing import TIERS
 from drumline.patterns import compile_late
@@ -142,17 +143,12 @@ def _overlaps(steps: Sequence[Step], find: Locate) -> Iterator[Problem]:
     by_id = {step.id: step for step in steps}
     for found in overlaps([step for step in steps if not step.elsewhere and not step.alone]):
         second = by_id[found.steps[1]]
+        named, paths = name_some(found.steps, 3), name_some(found.paths, 3)
         message = (
-            f"{_listed(found.steps)} may run at the same time and own the same files ({_listed(found.paths)}); "
-            "they will run one after the other"
+            f"{named} may run at the same time and own the same files ({paths}); they will run one after the other"
         )
         where = _at(second, find(second, "files"))
         yield Problem(code="file_overlap", message=message, where=where, severity=Severity.WARNING)
-
-
-def _listed(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
 def _unique(steps: Sequence[Step]) -> list[Step]:

@@ -8,6 +8,7 @@ the agent, for nobody can tell them apart.
 
 from __future__ import annotations
 
+from drumline.core.plaintext import name_some
 from drumline.core.taxonomy import Failure
 from drumline.models.witness import find_changes, look
 from drumline.ports.agents import Agent, Assignment, Outcome
@@ -35,5 +36,4 @@ class GuardedAgent(Record):
 
 
 def _explain_changes(changed: list[str]) -> str:
-    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-    return f"the workspace was changed while the agent was to look only: {', '.join(changed[:NAMED])}{more}"
+    return f"the workspace was changed while the agent was to look only: {name_some(changed, NAMED)}"

@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from drumline.core import graph
 from drumline.core.ids import StepId
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Problem, Step
 from drumline.planfiles.outline import Block, Kind, Outline
 from drumline.planfiles.tasklist import TaskList, warning
@@ -196,13 +197,15 @@ def _strays(
 ) -> Iterator[Problem]:
     unknown = [one for one in dict.fromkeys([*links.named, *(need for _, need in links.pairs)]) if one not in names]
     if links.lost:
-        message = f"the dependency graph needs {_some(links.lost)}, which no wave is called; that is left out"
+        message = f"the dependency graph needs {name_some(links.lost)}, which no wave is called; that is left out"
         yield warning("graph_unknown", message, *where)
     if unknown:
-        yield warning("graph_unknown", f"the dependency graph names {_some(unknown)}, which no task is called", *where)
+        yield warning(
+            "graph_unknown", f"the dependency graph names {name_some(unknown)}, which no task is called", *where
+        )
     left = [task.id for task in tasks.tasks if task.id not in needs]
     if left:
-        message = f"the dependency graph leaves out {_some(left)}; each waits for the tasks above it"
+        message = f"the dependency graph leaves out {name_some(left)}; each waits for the tasks above it"
         yield warning("graph_left_out", message, *where)
 
 
@@ -227,8 +230,3 @@ def _texts(value: object) -> list[str]:
         return []
     plain = [item.get("id") if isinstance(item, Mapping) else item for item in value]
     return [str(item) for item in plain if isinstance(item, str | int | float)]
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from drumline.core.ids import StepId
 from drumline.core.kinds import FIELDS, PLAN, name_kinds
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.planfiles.correction import corrects, newline_of
 from drumline.planfiles.drawing import Drawing, read_drawing
@@ -56,7 +57,6 @@ _PREFLIGHT = dict.fromkeys(
 _FINAL = {"global verification": Bucket.VERIFICATION, "global verification checks": Bucket.VERIFICATION}
 """Headings of the commands that must succeed after the last step."""
 _NOTHING = frozenset({"", "-", "–", "—", "none", "n/a"})
-_SHOWN = 5
 
 
 class Row(Record):
@@ -252,11 +252,11 @@ def _compare_table(table: Table, path: str, steps: Sequence[Step], marks: Mappin
         if row.status is not None and row.status is not marks[step.id].status:
             wrong.append(row)
     if wrong:
-        named = _name([row.id for row in wrong])
+        named = name_some([row.id for row in wrong])
         message = f"the table shows another status than the files of {named}; what the files say counts"
         yield _warning("table_status", message, path, wrong[0].line)
     if by_id:
-        yield _warning("table_missing_step", f"the table does not list {_name(list(by_id))}", path, table.line)
+        yield _warning("table_missing_step", f"the table does not list {name_some(list(by_id))}", path, table.line)
 
 
 def _needs_differ(shown: Sequence[str], step: Step) -> str:
@@ -265,11 +265,6 @@ def _needs_differ(shown: Sequence[str], step: Step) -> str:
         return ""
     said = ", ".join(shown) or "nothing"
     return f"the table says that {step.id!r} needs {said}; what its file says counts: {', '.join(needs) or 'nothing'}"
-
-
-def _name(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
-    return ", ".join(ids[:_SHOWN]) + more
 
 
 def _warning(code: str, message: str, path: str, line: int) -> Problem:

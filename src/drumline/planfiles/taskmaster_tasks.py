@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from drumline.core import graph
 from drumline.core.ids import StepId
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Acceptance, Check, Problem, Status, Step
 from drumline.core.validation import legal_id, normal_path
 from drumline.datatext import Flaw, Kind, Node, plain, read_data
@@ -86,7 +87,8 @@ def read_items(text: str, path: str, tag: str) -> Items:
     reader.read(holder.pairs["tasks"])
     others = [one for one in tags if one != chosen]
     if others:
-        message = f"reads the tasks of the tag {chosen!r}, and none of {_some(others)}; task-master use-tag changes it"
+        left = name_some(map(repr, others), 3)
+        message = f"reads the tasks of the tag {chosen!r}, and none of {left}; task-master use-tag changes it"
         reader.problems.insert(0, warning("tag_chosen", message, path, reader.line(holder)))
     about = holder.pairs.get("metadata")
     return Items(
@@ -324,8 +326,3 @@ def _are_tasks(value: object) -> bool:
     if not isinstance(value, list):
         return False
     return all(isinstance(task, Mapping) and "id" in task and "title" in task for task in value) and bool(value)
-
-
-def _some(names: Sequence[str], most: int = 3) -> str:
-    shown = ", ".join(repr(name) for name in names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from drumline.core.flow.inspection import listed
 from drumline.core.flow.noderules import SKILL_NAME
+from drumline.core.plaintext import name_some
 from drumline.errors import InvalidInput
 from drumline.ports.skills import Skill
 from drumline.record import Record
@@ -97,7 +97,7 @@ class FolderSkills(Record):
         return _describe(place, place.folder / name, document), document
 
     def _explain_absence(self, name: str) -> str:
-        known = listed([skill.name for skill in self.list_skills() if not skill.fault], most=20)
+        known = name_some([skill.name for skill in self.list_skills() if not skill.fault], most=20)
         looked = ", ".join(str(place.folder) for place in self.places if place.origin != "shipped")
         return f"no skill is called {name!r} (known: {known or 'none'}); looked for {name}/{FILE} in {looked}"
 

@@ -6,13 +6,14 @@ from drumline.core.events import AttemptStarted, CheckStarted
 from drumline.core.ids import StepId
 from drumline.core.life import Phase
 from drumline.core.orders import orders_for
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.queue import find_awaited
 from drumline.core.sharing import add_shared
 from drumline.core.steprules import NODE
 from drumline.core.stepstate import StepState
 from drumline.record import Record
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.places import find_callee, visit_name
 from drumline.views.snapshot import Snapshot, Walk

@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
+from drumline.core.plaintext import name_some
 from drumline.core.reviewing import DUE
 from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix, goes_on
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.told import MOST_NOTICES, Told, Track, tell_notices
 

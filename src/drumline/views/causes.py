@@ -13,6 +13,7 @@ from typing import assert_never
 from drumline.core.events import StepFinished
 from drumline.core.ids import FLOW, DriverId, GateId, StepId
 from drumline.core.needs import STUCK
+from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS, Marks, Step
 from drumline.core.proof import Level, Proof, Reason
 from drumline.core.schedule import Obstacle, obstacle
@@ -22,7 +23,7 @@ from drumline.core.vocabulary import STUCK as ASKED_AFTER
 from drumline.core.vocabulary import Hindrance, Mode, PlanCause, RunStanding, StepEnd
 from drumline.record import Record
 from drumline.views.activity import activity
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review
 from drumline.views.gates import answer_command, retry_command

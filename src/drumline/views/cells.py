@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 Segment = tuple[str, str]
 """A text and the word for its style."""
 Row = list[Segment]
 ELLIPSIS = "…"
-MOST_NAMED = 5
 MOST_LISTED = 20
 
 
@@ -24,13 +23,6 @@ def flatten(text: str, most: int = 0) -> str:
 def split_lines(text: str) -> list[str]:
     """The lines that say something, each flattened; what was indented stays so."""
     return [f"{'  ' if line[:1].isspace() else ''}{flatten(line)}" for line in text.splitlines() if line.strip()]
-
-
-def name_some(all_names: Iterable[str]) -> str:
-    """The first few of many names."""
-    names = list(all_names)
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def count(number: int, noun: str) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from drumline.core.heldout import HIDDEN, SHOWN
-from drumline.core.leftovers import name_some
 from drumline.core.orders import orders_for
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.sharing import add_shared

@@ -8,12 +8,12 @@ from typing import Any
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
-from drumline.core.plaintext import count_noun
+from drumline.core.plaintext import count_noun, name_some
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.core.vocabulary import DropCause
 from drumline.record import Record
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.duration import duration
 
 

@@ -10,12 +10,12 @@ from shlex import quote
 
 from drumline.core.deliverables import BY_HAND, CLAIMED, NO_CHECK, NOT_LANDED, Declared, match_declared
 from drumline.core.ids import StepId
-from drumline.core.plaintext import count_noun
+from drumline.core.plaintext import count_noun, name_some
 from drumline.core.plan import SIDECAR
 from drumline.core.state import RunState
 from drumline.core.vocabulary import StepEnd
 from drumline.record import Record
-from drumline.views.cells import flatten, list_under, name_some
+from drumline.views.cells import flatten, list_under
 
 TOLD_ELSEWHERE = frozenset({NOT_LANDED, BY_HAND, CLAIMED, NO_CHECK})
 """Reasons that the summary has a list of its own for."""

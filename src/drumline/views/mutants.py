@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from drumline.core.events import MutantsTried
 from drumline.core.mutants import Mutation, Survivor
+from drumline.core.plaintext import name_some
 from drumline.views.cells import count, flatten
 from drumline.views.told import Told
 
@@ -22,9 +23,8 @@ def tell_survivors(mutation: Mutation) -> str:
     found = mutation.survivors
     if not found:
         return ""
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    named = ", ".join(map(describe_survivor, found[:MOST_NAMED]))
-    return f"{count(len(found), 'mutant')} of {mutation.tried} not noticed by its checks: {named}{more}"
+    named = name_some(map(describe_survivor, found), MOST_NAMED)
+    return f"{count(len(found), 'mutant')} of {mutation.tried} not noticed by its checks: {named}"
 
 
 def tell_tried(event: MutantsTried) -> Told | None:

@@ -13,11 +13,12 @@ from drumline.core.flow.questions import find_question_id, question_id
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.state import FlowState, Key, MapProgress
 from drumline.core.ids import GateId, StepId
+from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.record import Record
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.snapshot import Walk
 from drumline.views.states import run_state
 

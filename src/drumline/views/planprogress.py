@@ -10,8 +10,9 @@ from drumline.core.events import (
     PlanChanged,
     RevisionRefused,
 )
+from drumline.core.plaintext import name_some
 from drumline.core.vocabulary import PlanCause
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.told import LONGEST_NOTICE, Told
 
 

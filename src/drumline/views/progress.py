@@ -19,13 +19,14 @@ from drumline.core.gitdeeds import tell_culprit
 from drumline.core.ids import FLOW, StepId
 from drumline.core.leftovers import tell_check, tell_flaky
 from drumline.core.needs import is_skipped
+from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.core.vocabulary import StepStanding
 from drumline.views.attemptprogress import tell_end, tell_start
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint, tell_reason
-from drumline.views.cells import count, flatten, name_some
+from drumline.views.cells import count, flatten
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
 from drumline.views.mutants import tell_tried

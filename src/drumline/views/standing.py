@@ -15,13 +15,14 @@ from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.mutants import Mutation
+from drumline.core.plaintext import name_some
 from drumline.core.proof import Proof
 from drumline.core.state import RunState
 from drumline.core.vocabulary import RunStanding
 from drumline.record import Record, replace
 from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.evidence import Evidence
 from drumline.views.gates import answer_command, ask_shortly, retry_command

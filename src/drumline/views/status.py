@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from drumline.core.flow.state import Key
 from drumline.core.ids import StepId
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.routing import name_agent, spell_agent
 from drumline.core.runwalks import list_begun
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
 from drumline.views.causes import cause
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.cost import usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import gate_json

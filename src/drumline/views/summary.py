@@ -13,6 +13,7 @@ from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
 from drumline.core.ids import NO_STEP, Commit, RunId, StepId
 from drumline.core.needs import is_skipped
+from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
@@ -24,7 +25,7 @@ from drumline.core.waves import find_stop, list_verified, manual_items
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, round_hint
-from drumline.views.cells import count, flatten, join_reason, list_under, name_some
+from drumline.views.cells import count, flatten, join_reason, list_under
 from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from drumline.core.flow.state import Key
+from drumline.core.plaintext import name_some
 from drumline.core.vocabulary import StepStanding
-from drumline.views.cells import Row, count, cut, fit, flatten, name_some, width
+from drumline.views.cells import Row, count, cut, fit, flatten, width
 from drumline.views.duration import duration
 from drumline.views.places import (
     describe_node,

@@ -11,13 +11,14 @@ from drumline.core.ids import RunId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.nearest import did_you_mean
 from drumline.core.overstep import Culprit, list_culprits
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import flatten
 from drumline.views.evidence import evidence_json, list_evidence
 from drumline.views.gates import answer_command, ask_shortly, split_question
 from drumline.views.mutants import mutants_json

@@ -18,7 +18,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from drumline.core.leftovers import name_some
+from drumline.core.plaintext import name_some
 from drumline.errors import GitError
 from drumline.record import Record, asdict, convert, replace
 from drumline.workspace.files import is_there

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from drumline.core.ids import Commit, StepId, Tree
-from drumline.core.leftovers import name_some
+from drumline.core.plaintext import name_some
 from drumline.errors import InvalidInput
 from drumline.workspace.commits import read_commit
 from drumline.workspace.desk import Desk

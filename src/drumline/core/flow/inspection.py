@@ -70,9 +70,3 @@ class Inspection(Record):
         told = f"node {node.id!r}: {problem.message}" if node else problem.message
         where = f"{self.flow.path}:{line}"
         self.found.append(Problem(code=problem.code, message=told, where=where, severity=problem.severity))
-
-
-def listed(names: Collection[str], most: int = 5) -> str:
-    """Names for a sentence; a long list is cut."""
-    shown = ", ".join(list(names)[:most])
-    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

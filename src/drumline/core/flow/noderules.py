@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from drumline.core.flow.inspection import Inspection, listed
+from drumline.core.flow.inspection import Inspection
 from drumline.core.flow.lengths import OPERATORS, parse_length_rule
 from drumline.core.flow.model import (
     CORRECT,
@@ -28,6 +28,7 @@ from drumline.core.flow.model import (
     is_for_runs,
     is_for_steps,
 )
+from drumline.core.plaintext import name_some
 from drumline.errors import InvalidInput
 
 SCRIPT_TYPES = (".sh", ".py", ".ts")
@@ -265,4 +266,4 @@ def _quoted(names: Collection[str]) -> str:
 
 
 def _known(names: Collection[str]) -> str:
-    return listed(sorted(names)) or "none"
+    return name_some(sorted(names)) or "none"

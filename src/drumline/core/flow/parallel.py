@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from drumline.core.flow.edges import fan_out
-from drumline.core.flow.inspection import Inspection, listed
+from drumline.core.flow.inspection import Inspection
 from drumline.core.flow.kinds import kind_name
 from drumline.core.flow.model import (
     AgentNode,
@@ -27,6 +27,7 @@ from drumline.core.flow.model import (
     SetNode,
 )
 from drumline.core.flow.templates import list_references
+from drumline.core.plaintext import name_some
 
 BRANCHES = ("script", "agent", "llm", "rag")
 
@@ -86,7 +87,7 @@ def _check_branch(inspection: Inspection, node: MapNode, branch: Node) -> None:
             inspection.error(branch, ("state_updates", key), code="map_branch_writes", message=message)
     if names := _schema_keys(branch):
         message = (
-            f"its `output_schema` has top-level properties ({listed(names)}) that the map {node.id!r} throws away; "
+            f"its `output_schema` has top-level properties ({name_some(names)}) that the map {node.id!r} throws away; "
             f"collect the whole answer instead: state_updates: {{{node.output_key}: '{{{{output}}}}'}}"
         )
         inspection.error(branch, ("output_schema",), code="map_branch_schema", message=message)
@@ -111,7 +112,7 @@ def _check_writes(inspection: Inspection, source: Node, siblings: Sequence[Node]
     for key, writers in _writers(siblings, with_collections=True).items():
         if len(writers) > 1 and key not in inspection.flow.reducers:
             message = (
-                f"nodes [{listed(writers)}] all write key {key!r} at the same time; give it a reducer, for example "
+                f"nodes [{name_some(writers)}] all write key {key!r} at the same time; give it a reducer, for example "
                 f"reducers: {{{key}: append}}, or let each write a key of its own"
             )
             inspection.error(source, ("next",), code="parallel_writes", message=message)

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 
 from drumline.core.flow.edges import Edge, EdgeKind, Place, edges_of, plain_cycles, reachable
 from drumline.core.flow.ends import find_status
-from drumline.core.flow.inspection import Inspection, Locate, Surroundings, listed
+from drumline.core.flow.inspection import Inspection, Locate, Surroundings
 from drumline.core.flow.model import (
     AgentNode,
     CheckNode,
@@ -34,6 +34,7 @@ from drumline.core.flow.model import (
 )
 from drumline.core.flow.noderules import check_limits, check_nodes, check_skills
 from drumline.core.flow.parallel import check_fan_outs, check_maps
+from drumline.core.plaintext import name_some
 from drumline.core.plan import Problem
 from drumline.core.vocabulary import WalkEnd
 from drumline.record import replace
@@ -131,7 +132,7 @@ def _check_reach(inspection: Inspection) -> None:
         message = "no node has `type: end`, so the flow can never be over; add one"
         inspection.error(None, ("nodes",), code="no_end", message=message)
     elif ends and not any(end in reached for end in ends):
-        message = f"no declared edge leads to an end ({listed(ends)}); fine if a script's `_next` does, else add one"
+        message = f"no declared edge leads to an end ({name_some(ends)}); fine if a script's `_next` does, else add one"
         inspection.warn(None, ("nodes",), code="end_unreachable", message=message)
 
 
@@ -141,7 +142,7 @@ def _warn_unreached(inspection: Inspection, nodes: list[Node], reached: Collecti
     scripted = any(isinstance(known[node], ScriptNode) for node in reached)
     if scripted and len(nodes) > 1:
         message = (
-            f"no declared edge leads from the start to {len(nodes)} nodes ({listed([node.id for node in nodes])}); "
+            f"no declared edge leads from the start to {len(nodes)} nodes ({name_some([node.id for node in nodes])}); "
             "correct if a script chooses them by `_next`, else remove them"
         )
         inspection.warn(None, ("nodes", nodes[0].id), code="unreachable", message=message)
@@ -156,7 +157,7 @@ def _check_statuses(inspection: Inspection) -> None:
     ends = [node for node in inspection.flow.nodes.values() if isinstance(node, EndNode) and node.status is None]
     derived = {node.id: find_status(node) for node in ends if find_status(node) is not WalkEnd.DONE}
     if derived:
-        told = listed([f"{name} ({status})" for name, status in derived.items()])
+        told = name_some([f"{name} ({status})" for name, status in derived.items()])
         message = (
             f"ends without a `status:` have the one that their id or the first word of their output says: {told}; "
             "write `status:` into them to state it, or to choose another"

@@ -14,7 +14,7 @@ import anyio
 
 from drumline.core.ids import Commit, Tree
 from drumline.core.judge import DELETED
-from drumline.core.leftovers import name_some
+from drumline.core.plaintext import name_some
 from drumline.core.products import MOST_IGNORED, asks_for, is_productless
 from drumline.core.stepstate import StepState
 from drumline.engine.nodes.stepwork import StepWork, known

@@ -9,10 +9,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from drumline.core.blocked import OFFER
 from drumline.core.flow.extraction import write_schema_hint
-from drumline.core.flow.inspection import listed
 from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode
 from drumline.core.flow.noderules import MCP
 from drumline.core.flow.templates import list_references, render_strict
+from drumline.core.plaintext import name_some
 from drumline.engine.nodes.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.skills import Skills
@@ -148,7 +148,7 @@ def _choose_names(node: LlmNode, flow: Flow, skills: Skills) -> Sequence[str]:
 def _refuse_outside(flow: Flow, key: str, named: Collection[str], whole: Collection[str]) -> None:
     wrong = [name for name in named if name not in whole]
     if wrong:
-        message = f"{listed(wrong)}: not among the flow's `{key}` ({listed(whole) or 'none'}); add it there, too"
+        message = f"{name_some(wrong)}: not among the flow's `{key}` ({name_some(whole) or 'none'}); add it there, too"
         raise InvalidInput(message, hint=f"drumline flow validate {flow.path}")
 
 
