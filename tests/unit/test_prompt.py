@@ -14,7 +14,7 @@ from drumline.core.prompt import MOST_OTHERS, MOST_OUTPUT, Brief, Header, write_
 from drumline.record import replace
 
 STEP = Step(id=StepId("step-1"), title="Add the parser")
-BRIEF = Brief(step=STEP, text="\nWrite it.\n\n", plan_title="Demo", checks=(), attempt=1)
+BRIEF = Brief(step=STEP, text="\nWrite it.\n\n", plan_title="Demo", checks=())
 
 
 def failed(output: str, *, command: str = "make test", exit_code: int | None = 1) -> CheckEnded:
@@ -50,7 +50,7 @@ def test_owned_files_checks_and_context_are_told() -> None:
 
 
 def test_a_failed_check_is_told_with_its_command_exit_code_and_output() -> None:
-    prompt = write_prompt(replace(BRIEF, attempt=2, feedback=[failed("boom")]))
+    prompt = write_prompt(replace(BRIEF, feedback=[failed("boom")]))
 
     assert "An earlier attempt failed this check: `make test` (exit code 1)" in prompt
     assert "```\nboom\n```" in prompt
@@ -58,41 +58,41 @@ def test_a_failed_check_is_told_with_its_command_exit_code_and_output() -> None:
 
 @pytest.mark.parametrize(("fresh", "expected"), [(True, "fresh work tree"), (False, "still in the work tree")])
 def test_the_agent_is_told_whether_its_earlier_changes_are_there(fresh: bool, expected: str) -> None:
-    assert expected in write_prompt(replace(BRIEF, attempt=2, feedback=[failed("boom")], fresh=fresh))
+    assert expected in write_prompt(replace(BRIEF, feedback=[failed("boom")], fresh=fresh))
 
 
 def test_every_failed_check_is_told() -> None:
-    prompt = write_prompt(replace(BRIEF, attempt=2, feedback=[failed("one"), failed("two", command="lint")]))
+    prompt = write_prompt(replace(BRIEF, feedback=[failed("one"), failed("two", command="lint")]))
 
     assert "one" in prompt
     assert "`lint`" in prompt
 
 
 def test_a_check_without_output_says_so() -> None:
-    assert "(no output)" in write_prompt(replace(BRIEF, attempt=2, feedback=[failed(" \n")]))
+    assert "(no output)" in write_prompt(replace(BRIEF, feedback=[failed(" \n")]))
 
 
 def test_only_the_end_of_a_long_output_is_told() -> None:
-    prompt = write_prompt(replace(BRIEF, attempt=2, feedback=[failed("FIRST" + "x" * MOST_OUTPUT + "LAST")]))
+    prompt = write_prompt(replace(BRIEF, feedback=[failed("FIRST" + "x" * MOST_OUTPUT + "LAST")]))
 
     assert "FIRST" not in prompt
     assert "LAST" in prompt
 
 
 def test_an_output_with_fences_cannot_end_its_own_fence() -> None:
-    prompt = write_prompt(replace(BRIEF, attempt=2, feedback=[failed("```\n# not a heading of ours\n````")]))
+    prompt = write_prompt(replace(BRIEF, feedback=[failed("```\n# not a heading of ours\n````")]))
 
     assert "`````\n```\n# not a heading of ours\n````\n`````" in prompt
 
 
 def test_the_agent_s_own_words_and_a_person_s_wish_are_told() -> None:
-    prompt = write_prompt(replace(BRIEF, attempt=2, complaint="no compiler", comment="shorter, please"))
+    prompt = write_prompt(replace(BRIEF, complaint="no compiler", comment="shorter, please"))
 
     assert prompt.index("asks for this change\n\nshorter, please") < prompt.index("attempt failed\n\nno compiler")
 
 
 def test_the_same_brief_gives_the_same_prompt() -> None:
-    brief = replace(BRIEF, feedback=[failed("x")], attempt=3)
+    brief = replace(BRIEF, feedback=[failed("x")])
 
     assert write_prompt(brief) == write_prompt(brief)
 

@@ -118,8 +118,8 @@ class Simulation:
                 assert mine is not None
                 assert mine.commit is not None
                 self._say(ev.CandidateProved(step=step, commit=mine.commit))
-            case Drop(step=other, cause=cause, on=on):
-                self._say(ev.CandidateDropped(step=other, cause=cause, on=on))
+            case Drop(step=other, cause=cause):
+                self._say(ev.CandidateDropped(step=other, cause=cause))
             case Judge():
                 if len(self.busy) < self.slots:
                     self.busy[step] = CHECK

@@ -63,7 +63,7 @@ def test_a_deleted_test_is_none() -> None:
 
 
 def test_the_agent_is_told_before() -> None:
-    brief = Brief(step=STEP, text="Write it.", plan_title="Demo", checks=(), attempt=1)
+    brief = Brief(step=STEP, text="Write it.", plan_title="Demo", checks=())
 
     assert "Tests are part of this step" in write_task(brief)
     assert "Tests are part of this step" not in write_task(replace(brief, step=step_of("a")))

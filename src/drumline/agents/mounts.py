@@ -38,11 +38,11 @@ class Layout:
         self._resolved: dict[str, Path] = {}
         self._followed: dict[str, str] = {}
 
-    def empty(self, paths: Iterable[Path], *, frozen: bool = False) -> None:
-        """Show empty folders; whatever is written there goes with the jail, or cannot be written if `frozen`."""
+    def empty(self, paths: Iterable[Path]) -> None:
+        """Show empty folders; whatever is written there goes with the jail."""
         for path in paths:
             if path.is_dir() and not path.is_symlink() and path.parent != path:
-                self._mounts.setdefault(str(path), Mount(path=path, how=EMPTY, frozen=frozen))
+                self._mounts.setdefault(str(path), Mount(path=path, how=EMPTY))
 
     def write(self, paths: Iterable[Path]) -> None:
         """Let these be written to."""

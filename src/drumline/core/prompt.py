@@ -56,7 +56,6 @@ class Brief(Record):
     text: str
     plan_title: str
     checks: Sequence[Check]
-    attempt: int
     context: str = ""
     feedback: Sequence[CheckEnded] = ()
     complaint: str = ""

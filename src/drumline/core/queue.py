@@ -229,7 +229,6 @@ class Drop(Turn):
 
     step: StepId
     cause: DropCause
-    on: Commit | None = None
 
 
 class Enter(Turn):

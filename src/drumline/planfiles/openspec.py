@@ -34,9 +34,8 @@ _REMOVED = "removed requirements"
 
 
 class Scenario(Record):
-    """One scenario of a change: the spec and requirement it belongs to, its name, and its text."""
+    """One scenario of a change: its name, which begins with that of its spec, and its text."""
 
-    spec: str
     name: str
     words: str
     text: str
@@ -124,7 +123,6 @@ def read_scenarios(spec: str, text: str) -> Iterator[Scenario]:
         section = NEWLINE.sub("\n", text[heading.start : heading.end]).strip()
         name = words[len(_SCENARIO) :].strip()
         yield Scenario(
-            spec=spec,
             name=f"{spec}: {name}",
             words=" ".join(told.get(number, ())) or " ".join(section.split("\n")[1:]),
             text=section,

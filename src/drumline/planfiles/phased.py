@@ -310,8 +310,8 @@ def _compare(text: str, path: str, marks: Marks, step: Step) -> Iterator[Problem
         yield _warning("handoff_blocked", f"says 'result: blocked', so step {step.id!r} is not done", path)
 
 
-def _warning(code: str, message: str, path: str, line: int = 1) -> Problem:
-    return Problem(code=code, message=message, where=f"{path}:{line}", severity=Severity.WARNING)
+def _warning(code: str, message: str, path: str) -> Problem:
+    return Problem(code=code, message=message, where=f"{path}:1", severity=Severity.WARNING)
 
 
 def _corrective_text(correction: Correction, helps: Step) -> str:

@@ -26,7 +26,6 @@ class Named(Record):
     id: str
     title: str
     parallel: bool = False
-    story: str = ""
     star: bool = False
 
 
@@ -37,12 +36,12 @@ def take_name(words: str, ids: re.Pattern[str]) -> Named:
     behind = _AFTER_ID.match(rest, found.end()) if found else None
     step = found[0].rstrip(".") if found and behind and legal_id(found[0].rstrip(".")) else ""
     rest = rest[behind.end() :] if step and behind else words
-    parallel, story = False, ""
+    parallel = False
     while (tag := _TAG.match(rest)) and (meant := _read_tag(tag[1] or tag[2])):
-        parallel, story = parallel or meant == "p", story or meant.removeprefix("p")
+        parallel = parallel or meant == "p"
         rest = rest[tag.end() :]
     star = bool(step and behind and behind[0].startswith("*") and not words.startswith(("*", "`")))
-    return Named(id=step, title=shorten(rest.strip(_EMPHASIS)), parallel=parallel, story=story, star=star)
+    return Named(id=step, title=shorten(rest.strip(_EMPHASIS)), parallel=parallel, star=star)
 
 
 def shorten(words: str, *, most: int = MOST_TITLE) -> str:

@@ -23,7 +23,7 @@ from drumline.store.faults import (
     report_unreachable,
     translate,
 )
-from drumline.store.place import Place, Places
+from drumline.store.place import Places
 from drumline.store.schema import MIGRATIONS, READABLE, create_schema, migrate, read_version
 
 T = TypeVar("T")
@@ -49,7 +49,6 @@ class Database:
         self._busy_limit = busy_limit
         self._places = Places()
         self._file = self._places.add(str(path))
-        self._log: Place | None = None
         self._copied = 0.0
         self._behind = False
 
@@ -64,7 +63,7 @@ class Database:
         try:
             database.patiently(lambda: _prepare(connection, read_only=read_only))
             if not read_only:
-                database._log = database._places.add(f"{path}-wal")
+                database._places.add(f"{path}-wal")
                 database._places.watch()
         except BaseException:
             database.close()

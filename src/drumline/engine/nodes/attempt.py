@@ -276,7 +276,6 @@ class _Attempt(Record):
         brief = replace(
             open_brief(self.work),
             header=number_step(run, step, agent=step.role or agent),
-            attempt=command.attempt,
             feedback=state.feedback,
             complaint=state.complaint,
             comment=command.comment,
@@ -324,7 +323,6 @@ def open_brief(work: StepWork) -> Brief:
         text=work.services.read_pinned(step),
         plan_title=run.plan.title or run.plan.name,
         checks=work.orders.checks,
-        attempt=1,
         context=_join_context(run, step),
         failed=planned.kept if planned else "",
         role=role.briefing if role else "",
