@@ -11,6 +11,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.recorded import Recorded
 from drumline.core.runfold import glance_run
 from drumline.core.state import RunState
+from drumline.core.vocabulary import RunEnd
 from drumline.core.waves import find_stop
 from drumline.engine.loading import load_run
 from drumline.errors import InvalidInput, UnknownEvent
@@ -30,6 +31,7 @@ _TELLING = (
     ev.RunEnded,
 )
 _KINDS = tuple(kind.__name__ for kind in _TELLING)
+MOST_SHOWN = 5
 
 
 class RunBrief(Record):
@@ -44,7 +46,7 @@ class RunBrief(Record):
     def unfinished(self) -> bool:
         """Whether there is something left that a resume could do."""
         ended = self.state.ended
-        return ended is None or ended.state == "blocked" or find_stop(self.state) is not None
+        return ended is None or ended.state == RunEnd.BLOCKED or find_stop(self.state) is not None
 
 
 def read_run(store: Journal, run: RunId) -> RunState:
@@ -115,6 +117,6 @@ def find_asking_run(store: Journal, gate: str) -> RunId:
     return asking[0] if asking else find_run(store)
 
 
-def _some(runs: Sequence[RunId], most: int = 5) -> str:
-    newest = list(runs)[-most:]
-    return ", ".join(newest) + (" …" if len(runs) > most else "")
+def _some(runs: Sequence[RunId]) -> str:
+    newest = list(runs)[-MOST_SHOWN:]
+    return ", ".join(newest) + (" …" if len(runs) > MOST_SHOWN else "")

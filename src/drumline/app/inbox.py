@@ -17,6 +17,7 @@ from drumline.core.runfold import fold_run
 from drumline.core.runlife import check_events
 from drumline.core.state import RunState
 from drumline.core.task import is_task
+from drumline.core.vocabulary import RunEnd, StepEnd
 from drumline.engine.figures import complete
 from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
@@ -69,9 +70,9 @@ def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
         return _check_timer(look(), step, place)
     step = check_step(run, name)
     finished = run.finished.get(step)
-    if finished is not None and finished.state == "done" and step in RUN_WALKS:
+    if finished is not None and finished.state == StepEnd.DONE and step in RUN_WALKS:
         raise InvalidInput(f"{step} is done; it is walked again once a step has begun", hint=f"drumline why {step}")
-    if finished is not None and finished.state == "done":
+    if finished is not None and finished.state == StepEnd.DONE:
         raise InvalidInput(f"{step} has landed as {finished.commit}; it is not done twice", hint=f"drumline why {step}")
     if step in run.declared:
         path = run.plan.by_id[step].path
@@ -120,7 +121,7 @@ def check_skip(run: RunState, name: str) -> StepId:
             hint=f"drumline resume {run.id}",
         )
     finished = run.finished.get(step)
-    if finished is not None and finished.state in ("done", "skipped"):
+    if finished is not None and finished.state in (StepEnd.DONE, StepEnd.SKIPPED):
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
     if step in run.declared:
         path = run.plan.by_id[step].path
@@ -156,7 +157,7 @@ def check_mode(run: RunState, mode: str) -> None:
 
 def check_open(run: RunState) -> None:
     """Refuse to talk to a run that is over for good."""
-    if run.ended is not None and run.ended.state in ("done", "cancelled"):
+    if run.ended is not None and run.ended.state in (RunEnd.DONE, RunEnd.CANCELLED):
         raise InvalidInput(f"run {run.id} is {run.ended.state}", hint=_begin_again(run))
 
 
@@ -229,7 +230,7 @@ def check_step(run: RunState, name: str) -> StepId:
 
 def _begin_again(run: RunState) -> str:
     """The command that starts the same work again, or continues it if it was only cancelled."""
-    if run.ended is not None and run.ended.state == "cancelled":
+    if run.ended is not None and run.ended.state == RunEnd.CANCELLED:
         return f"drumline resume {run.id}"
     if is_task(run.plan):
         return "drumline do TEXT"
@@ -246,7 +247,7 @@ def _check_timer(snapshot: Snapshot, step: StepId, place: str) -> str:
     walk = snapshot.walks[step]
     key = find_place(walk, place)
     ended = snapshot.run.ended
-    blocked = ended is not None and ended.state == "blocked" and key in list_due(walk)
+    blocked = ended is not None and ended.state == RunEnd.BLOCKED and key in list_due(walk)
     if blocked or any(rest.key == key for rest in list_timers(walk)):
         return visit_name(key)
     raise InvalidInput(

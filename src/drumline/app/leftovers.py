@@ -16,6 +16,7 @@ from urllib.parse import unquote
 from drumline.app.catalog import list_runs
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.state import RunState
+from drumline.core.vocabulary import RunEnd
 from drumline.engine.loading import load_run
 from drumline.engine.tidying import choose_label, needs_workspace
 from drumline.errors import DrumlineError, GitError, UnknownEvent
@@ -200,7 +201,7 @@ async def _clear_released(cleanup: Cleanup, state: RunState, paths: Sequence[Pat
 
 def _explain_need(cleanup: Cleanup, state: RunState, step: StepId) -> str:
     """Why the workspace of a step that nobody works on stays; empty if it may go."""
-    failed = not state.lands and state.ended is not None and state.ended.state == "failed"
+    failed = not state.lands and state.ended is not None and state.ended.state == RunEnd.FAILED
     if not needs_workspace(state, step) or (failed and cleanup.thorough):
         return ""
     if failed:
@@ -259,7 +260,7 @@ def _name_owner(cleanup: Cleanup, store: Store, run: RunId, step: StepId) -> str
 
 def _drop_empty(cleanup: Cleanup, state: RunState, folder: Path) -> None:
     """Remove the folders of a run that is done for good, once no worktree is in them."""
-    over = state.ended is not None and state.ended.state == "done"
+    over = state.ended is not None and state.ended.state == RunEnd.DONE
     if cleanup.dry or not over or any(_list_folders(folder)):
         return
     with suppress(OSError):

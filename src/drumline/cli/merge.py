@@ -17,6 +17,7 @@ from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.core.ids import Commit
 from drumline.core.plaintext import count_noun
 from drumline.core.state import RunState
+from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.views.cells import flatten
 from drumline.wiring import Project, open_project
@@ -72,10 +73,10 @@ def _check_done(run: RunState) -> None:
     branch = run.begun.branch
     if not branch:
         raise InvalidInput(f"run {run.id} works in a folder and has no branch", hint="git status")
-    state = run.ended.state if run.ended is not None else "not over"
-    if state != "done":
+    state = run.ended.state if run.ended is not None else None
+    if state is not RunEnd.DONE:
         hint = f"drumline resume {run.id}, or what has landed so far: git merge {branch}"
-        raise NeedsPerson(f"not merged: run {run.id} is {state}", hint=hint)
+        raise NeedsPerson(f"not merged: run {run.id} is {state or 'not over'}", hint=hint)
 
 
 def _merge(project: Project, run: RunState, into: str) -> tuple[dict[str, object], str]:

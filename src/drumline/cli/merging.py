@@ -14,6 +14,7 @@ from drumline.core.acceptance import is_accepted
 from drumline.core.proof import Level, Proof
 from drumline.core.state import RunState
 from drumline.core.task import STEP
+from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.views.gates import merge_command
 from drumline.wiring import Project
@@ -47,7 +48,7 @@ def merge_if_due(project: Project, run: RunState, *, as_json: bool) -> bool:
 def is_merge_due(project: Project, run: RunState) -> bool:
     """Whether a merge was asked for that has not happened: the run is done, and the checkout is without its result."""
     finished = run.finished.get(STEP)
-    done = run.ended is not None and run.ended.state == "done"
+    done = run.ended is not None and run.ended.state == RunEnd.DONE
     if not run.begun.merge or not done or finished is None:
         return False
     return finished.commit is None or not project.repository.contains(finished.commit)

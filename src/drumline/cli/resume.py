@@ -20,6 +20,7 @@ from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, Stream
 from drumline.core.mirror import has_late_marks
 from drumline.core.state import RunState
+from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
@@ -77,5 +78,5 @@ def _check_unfinished(store: SqliteStore, run: RunState) -> None:
     if run.ended is not None and any(isinstance(event, FlowEnded) and not event.scope for event in ends):
         hint = f"drumline flow run {run.begun.plan}"
         raise InvalidInput(f"run {run.id} has ended as {run.ended.state}", hint=hint)
-    if run.ended is not None and run.ended.state == "done" and not has_late_marks(run):
+    if run.ended is not None and run.ended.state == RunEnd.DONE and not has_late_marks(run):
         raise InvalidInput(f"run {run.id} is done; nothing is left to do", hint="drumline run PLAN")

@@ -17,6 +17,7 @@ from drumline.app.pins import record_repin, repin
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.cli.session import Session
 from drumline.core.state import RunState
+from drumline.core.vocabulary import RunEnd
 from drumline.ports.journal import Message
 from drumline.record import Record, replace
 from drumline.store.sqlite import SqliteStore
@@ -80,7 +81,7 @@ def settle_config(project: Project, store: SqliteStore, run: RunState, choice: s
 
 def choose_config(run: RunState, typed: str | None, *, again: bool) -> str:
     """The present configuration counts for what is tried again, and for a run that did not get through."""
-    stuck = run.ended is not None and run.ended.state in ("blocked", "failed")
+    stuck = run.ended is not None and run.ended.state in (RunEnd.BLOCKED, RunEnd.FAILED)
     return typed or ("new" if again or stuck else "pinned")
 
 

@@ -16,12 +16,14 @@ from drumline.core.vocabulary import StepEnd
 from drumline.core.waves import list_verified
 from drumline.record import Record
 
-_FINAL: Mapping[str, Status] = {
-    "done": Status.DONE,
-    "blocked": Status.BLOCKED,
-    "failed": Status.FAILED,
-    "skipped": Status.SKIPPED,
+_FINAL: Mapping[StepEnd, Status] = {
+    StepEnd.DONE: Status.DONE,
+    StepEnd.BLOCKED: Status.BLOCKED,
+    StepEnd.FAILED: Status.FAILED,
+    StepEnd.SKIPPED: Status.SKIPPED,
 }
+MOST_REASON = 200
+"""Characters of a reason in a file."""
 
 
 class Wanted(Record):
@@ -96,6 +98,6 @@ def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:
     return Marks(status=Status.READY)
 
 
-def _one_line(text: str, most: int = 200) -> str:
+def _one_line(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
+    return flat if len(flat) <= MOST_REASON else flat[: MOST_REASON - 1] + "…"

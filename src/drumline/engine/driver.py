@@ -40,8 +40,6 @@ from drumline.errors import Conflict, GitError, StaleToken
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.roster import Standing
 
-PARKED = "parked"
-
 
 @dataclass(kw_only=True)
 class Driver:
@@ -276,7 +274,7 @@ class Driver:
             case cmd.Heal():
                 await self._append(complete(self._store, self.run_id, [write_healed(command, self.run)]))
             case cmd.ParkRun(gates=gates, until=until, reason=reason):
-                if await self.upkeep.confirm_end(self.run, PARKED):
+                if await self.upkeep.confirm_end(self.run):
                     quiet = self.upkeep.is_quiet()
                     await self._append([ev.RunParked(gates=gates, until=until, reason=reason, quiet=quiet)])
             case cmd.Adopt():

@@ -205,9 +205,9 @@ class Upkeep:
         """The decision about the branch as an event."""
         return self._branch.describe(command)
 
-    async def confirm_end(self, run: RunState, state: str) -> bool:
-        """Whether what landed is on the branch, looked at once more."""
-        return state == "cancelled" or await self._branch.confirm(run, self.clock)
+    async def confirm_end(self, run: RunState, ending: RunEnd | None = None) -> bool:
+        """Whether what landed is on the branch, looked at once more; not before a run ends that was cancelled."""
+        return ending is RunEnd.CANCELLED or await self._branch.confirm(run, self.clock)
 
     def is_quiet(self) -> bool:
         """Whether the branch is where we left it, and nothing that this driver started runs any more."""

@@ -7,7 +7,7 @@ from shlex import quote
 
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.state import Gate, RunState
-from drumline.core.vocabulary import OF_AGENTS, GateKind
+from drumline.core.vocabulary import OF_AGENTS, GateKind, RunEnd
 from drumline.views.cells import Row, cut, flatten, split_lines, width
 from drumline.views.snapshot import RunSnapshot
 
@@ -27,7 +27,7 @@ def answer_command(opened: GateOpened, *, driven: bool) -> str:
 
 def merge_command(run: RunState) -> str:
     """What brings what a run has landed into the checkout: our own command takes runs that are done."""
-    done = run.ended is not None and run.ended.state == "done"
+    done = run.ended is not None and run.ended.state == RunEnd.DONE
     return f"drumline merge {run.id}" if done else f"git merge {run.begun.branch}"
 
 

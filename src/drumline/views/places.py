@@ -16,6 +16,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS
 from drumline.core.state import RunState
+from drumline.core.vocabulary import RunStanding
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.views.cells import flatten
@@ -261,7 +262,7 @@ def find_callee(walk: Walk, key: Key) -> FlowState | None:
 
 def is_driven(walk: Walk) -> bool:
     """Whether what was started is at work; without a driver it is lost."""
-    return run_state(walk) == "running"
+    return run_state(walk) == RunStanding.RUNNING
 
 
 def is_lost(walk: Walk, key: Key) -> bool:

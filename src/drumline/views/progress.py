@@ -23,7 +23,7 @@ from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
-from drumline.core.vocabulary import StepStanding
+from drumline.core.vocabulary import Resettled, StepEnd, StepStanding
 from drumline.views.attemptprogress import tell_end, tell_start
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint, tell_reason
 from drumline.views.cells import count, flatten
@@ -77,7 +77,7 @@ class Progress:
             return
         self._primed = True
         told = {entry.event.step for entry in entries if isinstance(entry.event, ev.StepFinished)}
-        over = {step for step, finished in run.finished.items() if finished.state == "done"} | run.declared
+        over = {step for step, finished in run.finished.items() if finished.state == StepEnd.DONE} | run.declared
         skipped = {step for step in run.finished if is_skipped(run, step)}
         if not any(isinstance(entry.event, ev.RunStarted) for entry in entries):
             self.over |= (over - told) & self.chosen(run)
@@ -172,7 +172,7 @@ def _branch_settled(scene: _Scene, event: ev.BranchSettled) -> Told:
     who = tell_culprit(event.culprit, event.beside)
     data: dict[str, object] = {"how": event.how, "commit": event.new, "steps": list(event.steps)}
     data |= {"commits": list(event.commits), "culprit": event.culprit or None, "beside": list(event.beside)}
-    if event.how == "kept":
+    if event.how == Resettled.KEPT:
         text = f"the run branch has commits of somebody else; they are its head now{named}"
     else:
         missing = f"; missing on it: {', '.join(event.steps)}" if event.steps else ""
@@ -247,8 +247,8 @@ def _step_started(scene: _Scene, event: ev.StepStarted) -> Told:
 
 def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
     title = scene.title(event.step)
-    over, total = scene.settle([event.step] if event.state == "done" else [])
-    if event.state == "skipped":
+    over, total = scene.settle([event.step] if event.state == StepEnd.DONE else [])
+    if event.state == StepEnd.SKIPPED:
         scene.skip(event.step)
     scene.progress.tracks.pop(event.step, None)
     data: dict[str, object] = {
@@ -263,7 +263,7 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
         "attempts": event.attempts,
         "checks": {"passed": event.checks_passed, "total": event.checks_total},
     }
-    if event.state != "done":
+    if event.state != StepEnd.DONE:
         state = REJECTED if event.rejected else event.state
         return Told(event=state, text=_not_done(event, state, scene.run), data=data)
     healed = f"landed by {event.landed_by}" if event.landed_by else "no commit"
@@ -275,7 +275,7 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
 
 
 def _not_done(event: ev.StepFinished, state: str, run: RunState) -> str:
-    hint = "" if event.state == "skipped" else f" → {round_hint(event, run)}"
+    hint = "" if event.state == StepEnd.SKIPPED else f" → {round_hint(event, run)}"
     return f"{event.step} {state}: {flatten(tell_reason(event)) or 'no reason given'}{hint}"
 
 

@@ -11,6 +11,7 @@ from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.routing import name_agent, spell_agent
 from drumline.core.runwalks import list_begun
+from drumline.core.vocabulary import RunStanding, StepEnd
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
 from drumline.views.causes import cause
@@ -75,7 +76,7 @@ def walk_json(walk: Walk) -> dict[str, object]:
     return {
         "flow": walk.run.flow_of(walk.run.define(walk.step)),
         "path": walk.run.begun.plan,
-        "status": end.status if end else "cancelled" if run_state(walk) == "cancelled" else None,
+        "status": end.status if end else "cancelled" if run_state(walk) == RunStanding.CANCELLED else None,
         "end": end.node or None if end else None,
         "output": end.output if end else None,
         "at_work": [_work_json(walk, key, since) for key, since in walk.began.items()],
@@ -160,7 +161,7 @@ def step_reason(snapshot: Snapshot, step: StepId) -> str:
     finished = snapshot.run.finished.get(step)
     if step in snapshot.owners and finished is None:
         return ""
-    if finished is not None and (finished.is_proved or finished.state != "done"):
+    if finished is not None and (finished.is_proved or finished.state != StepEnd.DONE):
         return finished.reason
     return cause(snapshot, snapshot.run.define(step)).text
 

@@ -12,6 +12,7 @@ from drumline.core.flow import events as fev
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
 from drumline.core.plan import RUN_WALKS
+from drumline.core.vocabulary import StepEnd
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.places import visit_name
@@ -40,7 +41,7 @@ def tell_run_walk(event: StepStarted | StepFinished) -> Told:
     if isinstance(event, StepStarted):
         text = f"{event.step} started: {RUN_WALKS[event.step].title}"
         return Told(event="walk_started", text=text, data={**data, "round": event.round})
-    why = "" if event.state == "done" else f": {flatten(event.reason, LONGEST_REASON)} → drumline resume"
+    why = "" if event.state == StepEnd.DONE else f": {flatten(event.reason, LONGEST_REASON)} → drumline resume"
     data |= {"reason": event.reason, "checks": {"passed": event.checks_passed, "total": event.checks_total}}
     return Told(event=f"walk_{event.state}", text=f"{event.step} {event.state}{why}", data=data)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from drumline.core.flow.state import Key
 from drumline.core.plaintext import name_some
-from drumline.core.vocabulary import StepStanding
+from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.views.cells import Row, count, cut, fit, flatten, width
 from drumline.views.duration import duration
 from drumline.views.places import (
@@ -81,7 +81,7 @@ def count_words(walk: Walk) -> list[str]:
 
 def next_words(walk: Walk) -> str:
     """The command that the footer ends with."""
-    idle = run_state(walk) == "interrupted" or (walk.run.parked and not walk.run.unanswered)
+    idle = run_state(walk) == RunStanding.INTERRUPTED or (walk.run.parked and not walk.run.unanswered)
     return f"drumline resume {walk.run.id}" if idle and not list_timers(walk) else "drumline logs, drumline why"
 
 
@@ -128,7 +128,7 @@ def _look(walk: Walk, tick: int) -> Item:
     """How a place that was begun is drawn: at work, lost, or, in a run that is parked, waiting."""
     if is_driven(walk):
         return Item(SPINNER[tick % len(SPINNER)], "running", "", "")
-    return _WAITING if run_state(walk) == "parked" else Item(_LOST, "interrupted", "", "")
+    return _WAITING if run_state(walk) == RunStanding.PARKED else Item(_LOST, "interrupted", "", "")
 
 
 def _act(walk: Walk, key: Key, since: float, look: Item) -> Item:
