@@ -50,7 +50,9 @@ def test_waits_check_runs_and_innocent_evictions_are_counted() -> None:
         "dropped": 2,
         "innocent_evictions": 1,
     }
-    assert tell_landings(to_plain(found)).endswith("1.5 check runs per landed step, 1 innocent eviction.")
+    assert tell_landings(to_plain(found)).endswith(
+        "with 1.5 check runs each, and put 1 time back into the queue for the work of others."
+    )
 
 
 def test_a_run_without_a_landing_has_no_figures() -> None:

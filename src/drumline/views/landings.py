@@ -65,9 +65,10 @@ def tell_landings(landings: Mapping[str, Any]) -> str:
     if not landings["landed"]:
         return ""
     p50, p95 = (duration(landings[key]) for key in ("wait_p50", "wait_p95"))
-    evicted = count_noun(landings["innocent_evictions"], "innocent eviction")
-    runs = f"{landings['check_runs_per_step']:g} check runs per landed step"
-    return f"Wait to land {p50} (p50) and {p95} (p95), {runs}, {evicted}."
+    again = landings["innocent_evictions"]
+    evicted = f", and put {count_noun(again, 'time')} back into the queue for the work of others" if again else ""
+    runs = f"{landings['check_runs_per_step']:g} check runs each"
+    return f"Steps that landed waited {p50} for it (median; 95%: {p95}), with {runs}{evicted}."
 
 
 def _is_innocent(entries: Sequence[Recorded], dropped: int, landed: int) -> bool:

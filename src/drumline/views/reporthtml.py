@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drumline.core.money import dollars
+from drumline.views.cells import split_lines
 from drumline.views.duration import duration
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
 from drumline.views.landings import tell_landings
@@ -16,6 +17,9 @@ from drumline.views.timelinesvg import timeline_svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 LONG = 4_000
+MOST_ASKED = 20
+"""Lines of a question that are shown."""
+_INDENTED = ' class="in"'
 _PAGE = """
 *{box-sizing:border-box}html{color-scheme:light dark}body{margin:0 auto;padding:24px;max-width:1080px;
 font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--page)}h1{font-size:24px;margin:0 0 4px}h2{
@@ -23,7 +27,7 @@ font-size:18px;margin:36px 0 10px;border-bottom:1px solid var(--line);padding-bo
 margin:18px 0 6px}p{margin:4px 0}.soft{color:var(--soft)}code,pre{font:12.5px/1.45 ui-monospace,monospace}table{
 border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:5px 10px 5px 0;
 vertical-align:top;border-bottom:1px solid color-mix(in srgb,var(--line) 35%,transparent)}th{color:var(--soft);
-font-weight:600}td.n,th.n{padding-right:18px;text-align:right;font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}.id{white-space:nowrap}.pill{
+font-weight:600}td.n,th.n{padding-right:18px;text-align:right;font-variant-numeric:tabular-nums}.scroll{overflow-x:auto}.id{white-space:nowrap}.in{padding-left:1.2em;color:var(--soft)}.pill{
 display:inline-block;padding:0 8px;border-radius:10px;border:1px solid var(--waiting-line);
 background:var(--waiting);font-size:13px;white-space:nowrap}.p-done,.p-proved,.p-passed{background:var(--done);
 border-color:var(--done-line)}.p-kept,.p-unproved,.p-running{background:var(--running);
@@ -40,8 +44,10 @@ svg .label.hot{fill:var(--hot);font-weight:600}svg .bar{fill:var(--line)}svg .n-
 fill:var(--ready-line)}svg .n-check{fill:var(--done-line)}svg .n-land{fill:var(--running-line)}svg .wait{
 fill:var(--parked-line);fill-opacity:.45}svg .bar.hot{stroke:var(--hot);stroke-width:1.5}.key span{
 display:inline-block;margin-right:14px}.key i{display:inline-block;width:12px;height:12px;border-radius:2px;
-margin-right:5px;vertical-align:-1px}@media print{body{max-width:none;padding:0;font-size:12px}details{
-break-inside:avoid}h2{break-after:avoid}}
+margin-right:5px;vertical-align:-1px}@media print{*{print-color-adjust:exact;
+-webkit-print-color-adjust:exact}body{max-width:none;padding:0;font-size:12px}table{font-size:11.5px}
+tr,.card,svg{break-inside:avoid}h2,h3{break-after:avoid}.scroll{overflow:visible}
+details::details-content{content-visibility:visible;display:block;height:auto}pre{white-space:pre-wrap}}
 """
 _KEY = (
     ("--ready-line", "an agent works"),
@@ -138,14 +144,16 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence
 def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for step in steps:
-        told = [", ".join(step["reasons"]).replace("_", " "), step["reason"] or ""]
+        why = step["reason"] or ""
+        said = why.removeprefix(f"{step['level']}, not proved: ")
+        told = [said] if said != why else [", ".join(step["reasons"]).replace("_", " "), why]
         by = f"landed by {step['landed_by']}"
         told += [by] if step["landed_by"] and step["reason"] != by else []
         commit = f"<code>{text(step['commit'][:9])}</code>" if step["commit"] else ""
         passed = sum(check["verdict"] == "passed" for check in step["checks"])
         rows.append(
             (
-                f"<b>{text(step['id'])}</b>",
+                f"<b>{_name(step['id'])}</b>",
                 text(step["title"]),
                 _pill(step["state"]),
                 f"{_pill(step['level'])} {text('; '.join(one for one in told if one), 300)}",
@@ -183,15 +191,22 @@ def _findings(report: Mapping[str, Any]) -> str:
 def _gates(gates: Sequence[Mapping[str, Any]]) -> str:
     rows = [
         (
-            f"<code>{text(gate['id'])}</code>",
-            text(gate["question"], 600),
+            f'<code class="id">{text(gate["id"])}</code>',
+            _question(gate["question"]),
             f"<b>{text(gate['choice'])}</b>" if gate["choice"] is not None else _pill("open"),
-            text(" ".join(one for one in (gate["by"], gate["comment"]) if one)),
+            text(": ".join(one for one in (gate["by"], gate["comment"]) if one)),
             duration(gate["answered_at"] - gate["asked_at"]) if gate["answered_at"] and gate["asked_at"] else "",
         )
         for gate in gates
     ]
     return _table(("Gate", "Question", "Answer", "By", "Waited"), rows, numbers=(4,)) if rows else ""
+
+
+def _question(question: str) -> str:
+    """A question as it was put, line by line; what was indented stays so."""
+    lines = split_lines(question)
+    shown = [f"<span{_INDENTED if line[:1] == ' ' else ''}>{text(line, 300)}</span>" for line in lines[:MOST_ASKED]]
+    return "<br>".join([*shown, *(["…"] if len(lines) > MOST_ASKED else [])])
 
 
 def _checks(step: Mapping[str, Any]) -> str:
