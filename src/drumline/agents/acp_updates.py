@@ -6,9 +6,10 @@ The rule: a tool is told once, when enough is known of it; what was said last, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import unified_diff
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.core.changedlines import compare_lines
 from drumline.core.flow.model import Json
 from drumline.ports.agents import Happening
 
@@ -110,8 +111,9 @@ def _read_difference(call: Mapping[str, Json], path: str) -> str:
     """The lines of a file that a call changed, if it shows them."""
     parts = (read_map(part) for part in read_list(call.get("content")))
     found = next((part for part in parts if part.get("type") == "diff" and part.get("path") == path), {})
-    old, new = read_text(found.get("oldText")).splitlines(), read_text(found.get("newText")).splitlines()
-    return "\n".join(list(unified_diff(old, new, n=1, lineterm=""))[2:])
+    if not found:
+        return describe_edit(call.get("rawInput"), path)
+    return compare_lines(read_text(found.get("oldText")), read_text(found.get("newText")))
 
 
 def find_command(call: Mapping[str, Json]) -> str:

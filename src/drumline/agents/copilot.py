@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.handover import join_prompt, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_map, read_number, read_text, read_value
@@ -98,7 +99,7 @@ class CopilotReader:
         self._text = ""
         self._model = ""
         self._error: Mapping[str, Json] | None = None
-        self._edits: dict[str, list[str]] = {}
+        self._edits: dict[str, dict[str, str]] = {}
         self._notices: list[str] = []
 
     def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
@@ -162,14 +163,15 @@ class CopilotReader:
         patched = PATCHED.findall(read_text(data.get("arguments")))
         path = read_text(given.get("path"))
         if tool in WRITERS:
-            self._edits[call] = patched or [path]
+            self._edits[call] = {one: describe_edit(data.get("arguments"), one) for one in patched or [path]}
         return Happening(kind="tool", text=f"{tool} {', '.join(patched) or path}".strip(), call=call)
 
     def _read_done(self, data: Mapping[str, Json]) -> Iterator[Happening]:
         call, done, error = read_text(data.get("toolCallId")), bool(data.get("success")), read_map(data.get("error"))
-        paths = self._edits.pop(call, [])
+        edits = self._edits.pop(call, {})
         if done:
-            yield from (Happening(kind="edit", text=path, call=call) for path in paths)
+            for path, lines in edits.items():
+                yield Happening(kind="edit", text=path, call=call, detail=lines)
         yield Happening(kind="result", call=call, failed=not done, detail=read_text(error.get("message")))
         if error.get("code") == "denied":
             self._notices.append(f"it was not allowed to use a tool: {read_text(error.get('message'))[:300]}")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.handover import join_prompt, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_map, read_number, read_text, read_value
@@ -89,7 +90,7 @@ class GeminiReader:
         self._said = ""
         self._final = ""
         self._acted = False
-        self._edits: dict[str, str] = {}
+        self._edits: dict[str, tuple[str, str]] = {}
         self._session = ""
         self._model = ""
         self._errors: list[str] = []
@@ -164,15 +165,15 @@ class GeminiReader:
             return Happening(kind="command", text=read_text(given.get("command")), call=call)
         what = read_text(given.get("file_path")) or read_text(given.get("pattern")) or read_text(given.get("dir_path"))
         if tool in WRITERS:
-            self._edits[call] = what
+            self._edits[call] = what, describe_edit(given)
         return Happening(kind="tool", text=f"{tool} {what}".strip(), call=call)
 
     def _read_done(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         call, done = read_text(event.get("tool_id")), event.get("status") == "success"
-        path = self._edits.pop(call, "")
+        path, lines = self._edits.pop(call, ("", ""))
         why = read_text(read_map(event.get("error")).get("message")) or read_text(event.get("output"))
         if path and done:
-            yield Happening(kind="edit", text=path, call=call)
+            yield Happening(kind="edit", text=path, call=call, detail=lines)
         yield Happening(kind="result", call=call, failed=not done, detail=why)
         if done:
             return

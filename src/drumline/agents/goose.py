@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.handover import join_prompt
 from drumline.agents.lineups import line_up
 from drumline.agents.program import Abilities, Launch, Program, Setting
@@ -118,7 +119,7 @@ class GooseReader:
         self._by_model = True
         self._model = ""
         self._error = ""
-        self._edits: dict[str, str] = {}
+        self._edits: dict[str, tuple[str, str]] = {}
 
     def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
         """What an event means."""
@@ -215,15 +216,15 @@ class GooseReader:
             return Happening(kind="command", text=read_text(given.get("command")), call=number)
         path = read_text(given.get("path"))
         if name in WRITERS:
-            self._edits[number] = path
+            self._edits[number] = path, describe_edit(given)
         return Happening(kind="tool", text=f"{name} {path}".strip(), call=number)
 
     def _read_done(self, part: Mapping[str, Json]) -> Iterator[Happening]:
         call, result = read_text(part.get("id")), read_map(part.get("toolResult"))
-        path, value = self._edits.pop(call, ""), read_map(result.get("value"))
+        (path, lines), value = self._edits.pop(call, ("", "")), read_map(result.get("value"))
         done = result.get("status") == "success" and not value.get("isError")
         if path and done:
-            yield Happening(kind="edit", text=path, call=call)
+            yield Happening(kind="edit", text=path, call=call, detail=lines)
         said = [read_text(read_map(part).get("text")) for part in read_list(value.get("content"))]
         yield Happening(kind="result", call=call, failed=not done, detail="\n".join(said))
 

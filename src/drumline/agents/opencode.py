@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.handover import write_private
 from drumline.agents.lineups import first_known, line_up, read_settings
 from drumline.agents.program import Abilities, Launch, Program, Setting
@@ -213,11 +214,13 @@ class OpenCodeReader:
             yield Happening(kind="command", text=read_text(given.get("command")), call=call)
         elif tool in WRITERS and done:
             patched = PATCHED.findall(read_text(given.get("patchText")))
-            yield from (Happening(kind="edit", text=path, call=call) for path in patched or [what])
+            for path in patched or [what]:
+                yield Happening(kind="edit", text=path, call=call, detail=describe_edit(given, path))
         else:
             yield Happening(kind="tool", text=f"{tool} {what}".strip(), call=call)
         said = read_text(state.get("output")) or read_text(state.get("error"))
-        yield Happening(kind="result", call=call, failed=not done, detail=said)
+        failed = not done or bool(read_number(read_map(state.get("metadata")).get("exit")))
+        yield Happening(kind="result", call=call, failed=failed, detail=said)
         if not done and REFUSED.search(why := read_text(state.get("error"))):
             self._notices.append(f"it was not allowed to use {tool}: {why[:300]}")
             yield Happening(kind="notice", text=self._notices[-1])

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.handover import describe_servers, join_prompt, name_session, write_private
 from drumline.agents.lineups import line_up, read_settings
 from drumline.agents.program import Abilities, Launch, Program, Setting
@@ -36,6 +37,8 @@ from drumline.record import replace
 KINDS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
 READERS = ("read_file", "list_directory", "glob", "grep_search", "web_fetch")
 WRITERS = ("write_file", "edit", "notebook_edit")
+FAILED = re.compile(r"^Exit Code: (?!0$)\S+$", re.MULTILINE)
+"""How a command that fails is told: its tool has worked."""
 SHELL = "run_shell_command"
 STATUS = re.compile(r"\[API Error:\s*(\d{3})\b")
 ERROR = "[API Error"
@@ -129,7 +132,8 @@ class QwenReader:
         self._acted = False
         self._model = ""
         self._wait: float | None = None
-        self._edits: dict[str, str] = {}
+        self._commands: set[str] = set()
+        self._edits: dict[str, tuple[str, str]] = {}
 
     def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
         """What an event means; those of its own helpers count, but for what they say."""
@@ -198,15 +202,21 @@ class QwenReader:
         self._acted = True
         if block.get("name") in WRITERS:
             given = read_map(block.get("input"))
-            self._edits[read_text(block.get("id"))] = find_target(block) or read_text(given.get("notebook_path"))
+            path = find_target(block) or read_text(given.get("notebook_path"))
+            self._edits[read_text(block.get("id"))] = path, describe_edit(given)
+        if block.get("name") == SHELL:
+            self._commands.add(read_text(block.get("id")))
         return describe_use(block, runner=SHELL)
 
     def _read_done(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         for block in read_blocks(event):
-            path = self._edits.pop(read_text(block.get("tool_use_id")), "")
+            call = read_text(block.get("tool_use_id"))
+            path, lines = self._edits.pop(call, ("", ""))
             if path and not block.get("is_error"):
-                yield Happening(kind="edit", text=path, call=read_text(block.get("tool_use_id")))
-        yield from read_results(event)
+                yield Happening(kind="edit", text=path, call=call, detail=lines)
+        for result in read_results(event):
+            broke = result.call in self._commands and FAILED.search(result.detail) is not None
+            yield replace(result, failed=result.failed or broke)
 
 
 def _read_tokens(usage: Mapping[str, Json]) -> Mapping[str, float]:

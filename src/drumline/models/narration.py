@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import anyio
 from pydantic_ai.messages import ModelMessage, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
 
+from drumline.core.changedlines import compare_lines
 from drumline.core.redaction import Secrets
 from drumline.models.toolbox import ToolError
 from drumline.models.transcript import Transcript
@@ -26,7 +27,7 @@ class Narration:
         self._transcript = transcript
         self._secrets = secrets
         self._told = 0
-        self._edits: dict[str, str] = {}
+        self._edits: dict[str, tuple[str, str]] = {}
 
     def write(self, who: str, said: str) -> None:
         """Write something into the transcript."""
@@ -65,8 +66,9 @@ class Narration:
                 said = part.model_response_str()
                 self.write(f"{part.tool_name} says", said)
                 failed, call = isinstance(part.content, ToolError), part.tool_call_id
-                if (path := self._edits.pop(call, "")) and not failed:
-                    yield Happening(kind="edit", text=path, call=call)
+                path, lines = self._edits.pop(call, ("", ""))
+                if path and not failed:
+                    yield Happening(kind="edit", text=path, call=call, detail=self._secrets.hide(lines))
                 yield Happening(kind="result", call=call, failed=failed, detail=self._secrets.hide(said))
             case RetryPromptPart():
                 self.write("told to try again", part.model_response())
@@ -77,6 +79,7 @@ class Narration:
         if part.tool_name == "exec":
             yield Happening(kind="command", text=self._secrets.hide(str(given.get("command", ""))), call=call)
         elif part.tool_name in EDITORS:
-            self._edits[call] = path
+            old, new = str(given.get("search", "")), str(given.get("replace", given.get("contents", "")))
+            self._edits[call] = path, compare_lines(old, new)
         else:
             yield Happening(kind="tool", text=f"{part.tool_name} {path}".strip(), call=call)
