@@ -207,6 +207,17 @@ def test_work_goes_on_in_a_folder_below_tmp(cell: Cell) -> None:
     assert not Path("/tmp/own").exists()
 
 
+@pytest.mark.parametrize("user", USERS)
+def test_work_goes_on_in_a_folder_of_shared_memory(user: str) -> None:
+    with open_cell(user, Path("/dev/shm")) as cell:
+        furnish(cell)
+
+        said = cell.shell(f"git status --short; cat {cell.outside}/private.txt", readable=[str(cell.outside)])
+
+    assert "fatal" not in said
+    assert SECRET in said
+
+
 def test_names_are_looked_up_as_outside(cell: Cell) -> None:
     said = cell.shell("cat /etc/resolv.conf; getent hosts localhost")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from drumline.isolation.homes import find_repository
 from drumline.ports.processes import Job
 
-SHARED = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 - nothing is written there: they are replaced
+SHARED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108 - nothing is written there: they are replaced
 RUNTIME = "XDG_RUNTIME_DIR"
 KEPT = ("/run/current-system", "/run/booted-system", "/run/opengl-driver", "/etc/resolv.conf")
 """What stays visible: how NixOS finds its programs, and how names of machines are looked up."""
@@ -165,7 +165,7 @@ NEIGHBOURS = 1000
 
 
 def find_areas() -> list[Path]:
-    """Folders that a jail has of its own: those for temporary files and for sockets."""
+    """Folders that a jail has of its own: those for temporary files, for sockets and for shared memory."""
     runtime = os.environ.get(RUNTIME, "")
     found = [Path(place) for place in (*SHARED, tempfile.gettempdir(), runtime) if place]
     real = dict.fromkeys(Path(os.path.realpath(place)) for place in found)
