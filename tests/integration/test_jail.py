@@ -273,6 +273,14 @@ def test_another_folder_can_stand_in_for_one_of_the_home(cell: Cell) -> None:
     assert not (cell.home / ".agent" / "new").exists()
 
 
+def test_a_sealed_link_that_leads_nowhere_does_not_keep_a_program_from_starting(cell: Cell) -> None:
+    (cell.work / "link").symlink_to(cell.outside / "gone")
+
+    said = cell.shell("echo ran", sealed=[str(cell.work / "link")])
+
+    assert said == "ran\n"
+
+
 def test_a_folder_that_a_link_leads_to_is_found_by_the_link(cell: Cell) -> None:
     real = cell.folder / "real"
     real.mkdir()

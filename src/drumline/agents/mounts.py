@@ -71,7 +71,8 @@ class Layout:
 
     def seal(self, paths: Iterable[Path]) -> None:
         """Let these only be read. The folders between one and what is writable around it cannot be moved away."""
-        for path in map(self._resolve, paths):
+        # A link that leads nowhere has nothing to be sealed.
+        for path in filter(os.path.exists, map(self._resolve, paths)):
             around = self._find_covering(path.parent)
             for parent in path.parents if around is not None and around.how == WRITE else ():
                 if around is not None and parent == around.path:
