@@ -87,6 +87,7 @@ class AcpAgent(Record):
         policy = Policy(
             workspace=assignment.workspace,
             writable=assignment.writable,
+            sealed=assignment.sealed,
             read_only=assignment.read_only,
             jailed=self.jail is not None,
             servers=assignment.mcp_servers,

@@ -20,7 +20,7 @@ from acp.schema import (
 )
 
 from drumline.agents.acp_permissions import describe
-from drumline.agents.acp_policy import Policy, Verdict
+from drumline.agents.acp_policy import SEALED, Policy, Verdict
 from drumline.agents.acp_updates import Updates
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
@@ -88,8 +88,9 @@ class Desk:
     async def write_text_file(self, session_id: str, path: str, content: str, **_: object) -> WriteTextFileResponse:
         """Write a file of the workspace for the agent, or refuse."""
         place = self._policy.locate(path)
-        if self._assignment.read_only or place is None:
-            why = "nothing may be changed here" if self._assignment.read_only else "it is outside the workspace"
+        if self._assignment.read_only or place is None or self._policy.is_sealed(path):
+            inside = SEALED if place else "it is outside the workspace"
+            why = "nothing may be changed here" if self._assignment.read_only else inside
             await self._warn(f"it was not allowed to write {path}: {why}")
             raise RequestError(REFUSED, f"{path} cannot be written: {why}")
         try:

@@ -6,7 +6,7 @@ A person is asked once: what was answered before decides, but nobody can allow w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,7 @@ from drumline.errors import InvalidInput
 from drumline.isolation.containment import contain
 from drumline.record import Record
 
+SEALED = "it belongs to the plan or to a flow, and may not be changed"
 LOOKING = ("read", "search", "think", "fetch")
 TOOL = r"[\w.-]+"
 SERVED = (
@@ -47,11 +48,12 @@ ALLOW = Verdict(answer="allow")
 class Policy(Record):
     """What one assignment allows. In a jail the kernel keeps commands from writing outside; `servers` may be used.
 
-    `answers` are what a person said before, each with the question.
+    What is `sealed` may be read only. `answers` are what a person said before, each with the question.
     """
 
     workspace: Path
     writable: tuple[Path, ...] = ()
+    sealed: tuple[Path, ...] = ()
     read_only: bool = False
     jailed: bool = False
     servers: tuple[str, ...] = ()
@@ -79,7 +81,7 @@ class Policy(Record):
         if outside := [path for path in paths if not self.is_inside(path)]:
             return Verdict(answer="deny", reason=f"outside the workspace or git's own: {', '.join(outside)}")
         if kind in EDITS:
-            return self._judge_edit(call, bool(paths))
+            return self._judge_edit(call, paths)
         if kind == "execute":
             return self._judge_command(call)
         if kind in LOOKING or self._names_server(call) or (paths and not self.read_only):
@@ -89,6 +91,11 @@ class Policy(Record):
     def is_inside(self, path: str) -> bool:
         """Whether a path, by all its links, is in the workspace or in a folder that may be written to."""
         return self.locate(path) is not None
+
+    def is_sealed(self, path: str) -> bool:
+        """Whether a path, by all its links, is in what may be read only."""
+        place = (self.workspace / path).resolve()
+        return any(place.is_relative_to(sealed.resolve()) for sealed in self.sealed)
 
     def locate(self, path: str) -> tuple[Path, str] | None:
         """The folder that may be written to in which a path is, and the path in it without links; None if in none."""
@@ -103,10 +110,12 @@ class Policy(Record):
             return root, str(found.relative_to(root))
         return None
 
-    def _judge_edit(self, call: Mapping[str, Json], placed: bool) -> Verdict:
+    def _judge_edit(self, call: Mapping[str, Json], paths: Sequence[str]) -> Verdict:
         if self.read_only:
             return Verdict(answer="deny", reason="nothing may be changed here")
-        if placed or self.jailed:
+        if sealed := [path for path in paths if self.is_sealed(path)]:
+            return Verdict(answer="deny", reason=f"{SEALED}: {', '.join(sealed)}")
+        if paths or self.jailed:
             return ALLOW
         return Verdict(answer="ask", reason="it does not say which file")
 

@@ -51,6 +51,7 @@ class PermissionAnswers:
         self._policy = Policy(
             workspace=assignment.workspace,
             writable=(*assignment.writable, own),
+            sealed=assignment.sealed,
             read_only=assignment.read_only,
             jailed=setting.jailed,
             answers=assignment.answers,

@@ -70,6 +70,7 @@ def assign(question: Question, *, attempt: int, read_only: bool) -> Assignment:
         scope=question.scope,
         visit=question.visit,
         read_only=read_only,
+        sealed=question.sealed,
         self_report=False,  # it answers a question; it does no work of its own
     )
 

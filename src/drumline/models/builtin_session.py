@@ -207,6 +207,7 @@ class BuiltinSession:
             log=assignment.log,
             grant=equipment.grant,
             writable=assignment.writable,
+            sealed=assignment.sealed,
             read_only=assignment.read_only,
         )
 
@@ -217,7 +218,7 @@ class BuiltinSession:
             # In a jail the kernel keeps commands from writing.
             chosen = [name for name in chosen if name in LOOKING or (name == EXEC and jail is not None)]
         shell = ShellTools(workspace=assignment.workspace, processes=processes, log=assignment.log)
-        functions = build_tools(chosen, FileTools(workspace=assignment.workspace), shell)
+        functions = build_tools(chosen, FileTools(workspace=assignment.workspace, sealed=assignment.sealed), shell)
         return [Tool(function, takes_ctx=False, name=NAMES[name]) for name, function in functions.items()]
 
 

@@ -60,10 +60,11 @@ def confine(
     log: Path,
     grant: Grant = NOTHING,
     writable: Sequence[Path] = (),
+    sealed: Sequence[Path] = (),
     read_only: bool = False,
 ) -> Iterator[ConfinedProcesses]:
     """Processes that are held to a workspace; what they leave in their temporary folder goes when this is left."""
-    own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_sealed(workspace)))
+    own, closed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_sealed(workspace)))
     # After a kill the scratch tells whoever clears up that there is a temporary folder, too.
     folder = log.with_name(log.name + ".tmp").absolute()
     guard = guard_git(workspace) if jail else nullcontext()
@@ -72,7 +73,7 @@ def confine(
             processes=processes,
             jail=jail,
             writable=(*find_homes(grant.folders), *writable, *own),
-            sealed=sealed,
+            sealed=(*closed, *sealed),
             readable=tuple(find_repository(workspace)),
             hidden=(*find_records(workspace), *find_homes(LOGINS)),
             temp=temp,

@@ -26,9 +26,10 @@ HINT = "call the tool again with other arguments"
 
 
 class FileTools(Record):
-    """Looks at and changes the files below one folder."""
+    """Looks at and changes the files below one folder, but does not change what is `sealed`."""
 
     workspace: Path
+    sealed: tuple[Path, ...] = ()
 
     def read(self, path: str, offset: int = 1, limit: int = 2000, numbers: bool = False) -> str:
         """Read a text file: up to `limit` lines from line `offset` on, with line numbers if `numbers` is true."""
@@ -66,7 +67,7 @@ class FileTools(Record):
     def write(self, path: str, contents: str) -> str:
         """Write a file, replacing what is there; missing folders are made."""
         data = contents.encode("utf-8", "backslashreplace")
-        fill_contained(*self._place(path), data)
+        fill_contained(*self._place_change(path), data)
         return f"wrote {len(data)} bytes to {path}"
 
     def patch(self, path: str, search: str, replace: str) -> str:
@@ -80,12 +81,12 @@ class FileTools(Record):
 
     def make_folder(self, path: str) -> str:
         """Make a folder and those above it."""
-        make_contained(*self._place(path))
+        make_contained(*self._place_change(path))
         return f"made {path}"
 
     def remove(self, path: str) -> str:
         """Remove a file, a link or an empty folder."""
-        remove_contained(*self._place(path, through=False))
+        remove_contained(*self._place_change(path, through=False))
         return f"removed {path}"
 
     def _load(self, path: str, *, exact: bool = False) -> str:
@@ -104,6 +105,13 @@ class FileTools(Record):
             return data.decode("utf-8", "strict" if exact else "replace")
         except UnicodeDecodeError as error:
             raise InvalidInput(f"{path!r} is not UTF-8", hint=HINT) from error
+
+    def _place_change(self, path: str, *, through: bool = True) -> tuple[Path, str]:
+        """The same for what is to be changed."""
+        root, name = self._place(path, through=through)
+        if any((root / name).is_relative_to(sealed.resolve()) for sealed in self.sealed):
+            raise InvalidInput(f"{path!r} may not be changed", hint=HINT)
+        return root, name
 
     def _place(self, path: str, *, through: bool = True) -> tuple[Path, str]:
         """The workspace, and the path in it that has no link any more: one that comes later is not followed."""

@@ -104,7 +104,12 @@ class PydanticModels(Record):
         async with AsyncExitStack() as stack:
             processes = stack.enter_context(
                 confine(
-                    self.processes, jail=self.jail, workspace=question.workspace, log=question.log, grant=self.grant
+                    self.processes,
+                    jail=self.jail,
+                    workspace=question.workspace,
+                    log=question.log,
+                    grant=self.grant,
+                    sealed=question.sealed,
                 )
             )
             tools = _build_tools(question, processes)
@@ -134,7 +139,8 @@ def starts_commands(question: Question) -> bool:
 
 def _build_tools(question: Question, processes: Processes) -> list[Tool[None]]:
     shell = ShellTools(workspace=question.workspace, processes=processes, log=question.log)
-    functions = build_tools(choose_tools(question.tools), FileTools(workspace=question.workspace), shell)
+    files = FileTools(workspace=question.workspace, sealed=question.sealed)
+    functions = build_tools(choose_tools(question.tools), files, shell)
     functions |= build_skill_tool(question.skills)
     return [Tool(function, takes_ctx=False, name=name) for name, function in functions.items()]
 

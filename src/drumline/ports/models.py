@@ -14,7 +14,8 @@ class Question(Record):
     """What a model is asked, and what it may use.
 
     `model` is `provider:model`, a tier, `scripted:FILE`, or empty for the configured default. `tools` and
-    `mcp_servers` are everything it may call; tools see nothing outside `workspace`. `max_iterations` caps its turns.
+    `mcp_servers` are everything it may call; tools see nothing outside `workspace`, and change nothing that is `sealed`
+    there. `max_iterations` caps its turns.
     `skills` are texts by name; who can offer tools offers `skill_load`, which takes a name and gives the text.
     `log` takes the transcript. (`step`, `scope`, `node`, `visit`, `attempt`) say whose question it is.
     """
@@ -37,6 +38,7 @@ class Question(Record):
     mcp_servers: tuple[str, ...] = ()
     skills: Mapping[str, str] = field(default_factory=dict)
     max_iterations: int = 10
+    sealed: tuple[Path, ...] = ()
 
 
 class Answer(Record):

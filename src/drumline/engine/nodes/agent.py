@@ -272,6 +272,7 @@ class _AgentVisit:
             may_ask=self.node.output_schema is None,
             self_report=hears_report(self.node, visit.flow),
             around=visit.around,
+            sealed=visit.sealed,
         )
 
     async def _name_session(self, session: str) -> None:

@@ -117,6 +117,7 @@ class _Inquiry:
             tools=toolbox.tools,
             mcp_servers=toolbox.servers,
             max_iterations=node.max_iterations,
+            sealed=visit.sealed,
         )
 
 

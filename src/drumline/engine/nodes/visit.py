@@ -11,7 +11,7 @@ from typing import NamedTuple
 from drumline.core.blocked import Reply
 from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, SessionOpened
 from drumline.core.flow.events import NodeUsed, SessionKept
-from drumline.core.flow.model import Flow, Json
+from drumline.core.flow.model import Flow, Json, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
@@ -71,6 +71,13 @@ class Visit(NamedTuple):
     def source(self) -> Path:
         """The folder of the flow's file, which its scripts are relative to."""
         return Path(self.flow.path).parent
+
+    @property
+    def sealed(self) -> tuple[Path, ...]:
+        """The flow's scripts, where they lie in the folder: who works there does not say what is executed next."""
+        named = dict.fromkeys(node.script for node in self.flow.nodes.values() if isinstance(node, ScriptNode))
+        scripts, folder = (self.source.absolute() / name for name in named), self.folder.resolve()
+        return tuple(path for path in scripts if path.resolve().is_relative_to(folder))
 
     @property
     def name(self) -> str:
