@@ -217,8 +217,8 @@ SHOWN: Mapping[str, str] = {
         "test_flow_plays.test_agents_that_nobody_defines_are_the_default_agent_with_a_warning"
     ),
     # What a model starts is held by the same jail as what an agent starts.
-    "test_flow_tools.test_what_a_model_starts_writes_to_the_workspace_only_and_sees_what_the_built_in_agent_is_lent": (
-        "test_models.test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_lent_only"
+    "test_flow_tools.test_what_a_model_starts_writes_to_the_workspace_only_and_sees_what_the_agent_is_granted": (
+        "test_models.test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_granted_only"
     ),
     "test_builtin_agent.test_the_tools_of_a_server_can_be_used": (
         "test_models_mcp.test_a_named_server_gives_its_tools_and_is_gone_afterwards"

@@ -187,7 +187,7 @@ def test_the_root_of_a_finished_plan_says_so(tmp_path: Path) -> None:
     assert root.count("| done |") == 3
 
 
-def test_the_books_of_a_session_tell_each_failure_once_and_no_question(tmp_path: Path) -> None:
+def test_the_progress_report_of_a_session_tells_each_failure_once_and_no_question(tmp_path: Path) -> None:
     plan, _, files = PLANS["maestro"]
     user = setup(tmp_path, files)
 

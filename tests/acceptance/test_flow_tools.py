@@ -1,4 +1,4 @@
-"""The tools of a model in a flow: its commands and MCP servers are held to the workspace, and see what is lent."""
+"""The tools of a model in a flow: its commands and MCP servers are held to the workspace, and see what is granted."""
 
 from __future__ import annotations
 
@@ -65,13 +65,15 @@ def run_against(user: User, *calls: Use) -> Ran:
             "OPENAI_BASE_URL": f"{server.url}/v1",
             "OPENAI_API_KEY": "sk-0123456789",
             "OURS_TOKEN": "none-of-its-business",
-            "LENT_WORD": "lent",
+            "LENT_WORD": "granted",
         }
         return user.drumline("flow", "run", "flow.yaml", env=env)
 
 
 @JAILED
-def test_what_a_model_starts_writes_to_the_workspace_only_and_sees_what_the_built_in_agent_is_lent(user: User) -> None:
+def test_what_a_model_starts_writes_to_the_workspace_only_and_sees_what_the_agent_is_granted(
+    user: User,
+) -> None:
     outside, noted = user.folder / "outside.txt", user.folder / "noted.txt"
     commands = (SEEN, f"echo x > '{outside}'")
     calls = [Use(tool="execute_command", arguments={"command": command}) for command in commands]
@@ -80,7 +82,7 @@ def test_what_a_model_starts_writes_to_the_workspace_only_and_sees_what_the_buil
     ran = run_against(user, *calls)
 
     assert (ran.code, ran.out) == (0, "done\n"), ran.err
-    assert (user.repo / "seen.txt").read_text() == "|lent|home\n"
-    assert (user.repo / "noted.txt").read_text() == "None lent"
+    assert (user.repo / "seen.txt").read_text() == "|granted|home\n"
+    assert (user.repo / "noted.txt").read_text() == "None granted"
     assert not outside.exists()
     assert not noted.exists()

@@ -112,7 +112,7 @@ def test_what_a_killed_driver_of_a_flow_left_is_redacted_when_it_is_taken_up_aga
         assert find_leaks(user) == []
 
 
-def test_an_agent_does_not_see_a_secret_that_nobody_lent_it(user: User) -> None:
+def test_an_agent_does_not_see_a_secret_that_nobody_granted_it(user: User) -> None:
     (user.repo / ".drumline" / "config.toml").unlink()
 
     ran = user.run(agent="command:echo it is ${SERVICE_TOKEN:-unknown}; touch fixed", env=ENV)

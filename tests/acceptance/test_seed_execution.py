@@ -69,7 +69,7 @@ def session_of(user: User) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_books(tmp_path: Path) -> None:
+def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_progress_report(tmp_path: Path) -> None:
     copy = f"cp '{tmp_path}/repo/{STATE}' '{tmp_path}/seen.md'"
     wait = f"until grep -q 'batch-1-2' '{tmp_path}/repo/{STATE}'; do sleep 0.1; done"
     nothing = {"match": {"node": "look"}, "say": json.dumps({"findings": [], "fixed": []}), "run": LOOK}

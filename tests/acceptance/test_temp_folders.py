@@ -27,19 +27,18 @@ def user(tmp_path: Path) -> Iterator[User]:
 def write_agent(user: User) -> str:
     """An agent that leaves a file in its temporary folder, says where that was, and waits until it may go on."""
     home = user.folder / "home"
-    (home / "lent").mkdir()
+    (home / "granted").mkdir()
     (user.repo / ".drumline").mkdir()
-    (user.repo / ".drumline" / "config.toml").write_text(f'[agents.command]\nfolders = ["{home}/lent"]\n')
+    (user.repo / ".drumline" / "config.toml").write_text(f'[agents.command]\nfolders = ["{home}/granted"]\n')
     wait = f"while [ ! -e {home}/go ]; do sleep 0.05; done"
-    found = f"git -C $TMPDIR rev-parse --git-dir 2>&1 | head -n 1 >> {home}/lent/git"
-    return (
-        f"command:ls $TMPDIR; touch $TMPDIR/left; {found}; echo $TMPDIR >> {home}/lent/temp; {wait}; touch step-1.txt"
-    )
+    found = f"git -C $TMPDIR rev-parse --git-dir 2>&1 | head -n 1 >> {home}/granted/git"
+    noted = f"{found}; echo $TMPDIR >> {home}/granted/temp"
+    return f"command:ls $TMPDIR; touch $TMPDIR/left; {noted}; {wait}; touch step-1.txt"
 
 
 def read_temps(user: User) -> list[Path]:
     """Where the agent had its temporary folders, one per start."""
-    told = user.folder / "home" / "lent" / "temp"
+    told = user.folder / "home" / "granted" / "temp"
     return [Path(line) for line in told.read_text().splitlines()] if told.exists() else []
 
 
@@ -77,7 +76,7 @@ def test_an_agent_has_a_short_folder_outside_the_repository_that_goes_with_it(us
     assert len(temp.name) == len("drumline-") + 12
     assert not temp.is_relative_to(user.folder)
     assert not temp.exists()
-    assert "not a git repository" in (user.folder / "home" / "lent" / "git").read_text()
+    assert "not a git repository" in (user.folder / "home" / "granted" / "git").read_text()
 
 
 def test_after_a_kill_a_resume_of_a_plan_leaves_no_temporary_folder(user: User) -> None:

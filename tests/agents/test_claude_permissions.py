@@ -80,8 +80,8 @@ def test_what_the_policy_does_not_know_becomes_a_question(name: str, desk: Desk)
 
 
 @NAMES
-def test_a_folder_that_is_lent_may_be_written_to(name: str, desk: Desk, tmp_path: Path) -> None:
-    granted = tmp_path / "lent"
+def test_a_folder_that_is_granted_may_be_written_to(name: str, desk: Desk, tmp_path: Path) -> None:
+    granted = tmp_path / "granted"
     granted.mkdir()
 
     outcome = desk.play(Turn(calls=(Write(path=str(granted / "a.txt"), content="a\n"),)), DONE, writable=(granted,))

@@ -231,7 +231,7 @@ def test_a_long_last_word_of_a_command_is_heard_as_a_whole(tmp_path: Path) -> No
     assert "no key" in denial.text
 
 
-def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_lent(
+def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_granted(
     tmp_path: Path, processes: FakeProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("DATABASE_PASSWORD", "OPENAI_API_KEY", "OURS_TOKEN"):
@@ -249,7 +249,7 @@ def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_lent(
 @JAILED
 def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes: FakeProcesses) -> None:
     # The jail has a temporary folder of its own: a write beside the workspace there succeeds and comes to nothing.
-    granted, outside, elsewhere = tmp_path / "lent", tmp_path / "outside.txt", Path("/drumline-outside.txt")
+    granted, outside, elsewhere = tmp_path / "granted", tmp_path / "outside.txt", Path("/drumline-outside.txt")
     writes = "".join(f"echo x > {place}; " for place in ("inside", "$TMPDIR/t", granted / "file", outside, elsewhere))
     command = f"{writes}test -e inside"
     grant = Grant(folders=(f"{granted}/",))
@@ -270,7 +270,7 @@ def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes:
 @JAILED
 def test_in_a_jail_a_command_that_may_only_read_cannot_write(tmp_path: Path, processes: FakeProcesses) -> None:
     assignment = replace(assign(tmp_path), read_only=True)
-    # Not even where a folder around it is lent.
+    # Not even where a folder around it is granted.
     grant = Grant(folders=(str(tmp_path),))
     command = "touch ../beside $TMPDIR/temporary && touch inside"
     agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, grant=grant)

@@ -194,7 +194,7 @@ def run_command(models: PydanticModels, question: Question, command: str) -> str
     return answer.text
 
 
-def test_commands_of_a_provider_see_harmless_variables_and_what_is_lent(
+def test_commands_of_a_provider_see_harmless_variables_and_what_is_granted(
     processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OPENAI_API_KEY", "DATABASE_URL", "OURS_REGION"):
@@ -222,10 +222,10 @@ def test_commands_of_a_provider_have_a_temporary_folder_that_goes_with_the_quest
 
 
 @JAILED
-def test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_lent_only(
+def test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_granted_only(
     processes: Processes, tmp_path: Path
 ) -> None:
-    question, granted, outside = ask_about(tmp_path), tmp_path / "lent", tmp_path / "outside.txt"
+    question, granted, outside = ask_about(tmp_path), tmp_path / "granted", tmp_path / "outside.txt"
     elsewhere = Path("/drumline-outside.txt")  # outside of the temporary folder that the jail has of its own
     granted.mkdir()
     models = PydanticModels(processes=processes, jail=find_jail(), grant=Grant(folders=(str(granted),)))

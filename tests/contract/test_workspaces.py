@@ -990,7 +990,7 @@ def test_files_are_set_aside_until_they_are_given_back_or_the_workspace_is_resto
     run(body)
 
 
-def test_a_place_for_checks_is_lent_to_one_at_a_time_and_keeps_what_its_setup_installed(bench: Bench) -> None:
+def test_a_place_for_checks_is_granted_to_one_at_a_time_and_keeps_what_its_setup_installed(bench: Bench) -> None:
     async def body() -> None:
         spaces, tree = bench.open(), await bench.open().find_tree(bench.base)
         async with spaces.acquire("s1") as one, bench.open().acquire("s2") as other:

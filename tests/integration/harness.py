@@ -127,7 +127,7 @@ def judge(job: Job) -> Ended:
 
 
 class Mortals(ABC):
-    """A world in which drivers die at chosen appends, and people go on talking."""
+    """A harness in which drivers die at chosen appends, and people go on talking."""
 
     store: MemoryStore
     life: Life

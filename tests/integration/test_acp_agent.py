@@ -566,7 +566,7 @@ def test_a_program_that_nobody_knows_has_the_folders_and_variables_of_its_name()
 
 
 @pytest.mark.parametrize("command", ["ssh me@there agent", "docker run -i agent", "/usr/bin/config", "sh -c x"])
-def test_folders_with_keys_and_those_of_everybody_are_lent_to_nobody(command: str) -> None:
+def test_folders_with_keys_and_those_of_everybody_are_granted_to_nobody(command: str) -> None:
     keep, homes = find_own(command.split())
 
     assert (keep, homes) == (PROVIDERS, ())
@@ -575,7 +575,7 @@ def test_folders_with_keys_and_those_of_everybody_are_lent_to_nobody(command: st
 @JAILED
 def test_what_a_person_lends_it_may_see_and_write_to(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUR_WORD", "hello")
-    granted = stage.folder / "lent"
+    granted = stage.folder / "granted"
     grant = Grant(env=("OUR_WORD",), folders=(f"{stage.memory}/", f"{granted}/"))
     steps = ({"shell": f"echo $OUR_WORD > {granted}/word; echo x > {stage.folder}/stray"}, {"say": "Done."})
 

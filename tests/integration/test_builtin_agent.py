@@ -385,11 +385,11 @@ def test_the_tools_of_a_server_can_be_used(bench: Bench) -> None:
 
 
 @JAILED
-def test_in_a_jail_a_server_is_held_like_commands_and_has_what_is_lent(
+def test_in_a_jail_a_server_is_held_like_commands_and_has_what_is_granted(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRACKER_TOKEN", "lent")
-    script, granted = bench.folder / "server.py", bench.folder / "lent"
+    monkeypatch.setenv("TRACKER_TOKEN", "granted")
+    script, granted = bench.folder / "server.py", bench.folder / "granted"
     script.write_text(SERVER.replace('"closed.txt"', f'f"{granted}/closed-{{number}}.txt" if number else "closed.txt"'))
     tracker = McpServer(name="tracker", command=(sys.executable, str(script)))
     calls = tuple(Use(tool="tracker_close", arguments={"number": number}) for number in (0, 7))
@@ -399,7 +399,7 @@ def test_in_a_jail_a_server_is_held_like_commands_and_has_what_is_lent(
         outcome = anyio.run(agent.work, bench.assign(mcp_servers=("tracker",), read_only=True))
 
     assert (outcome.failure, outcome.message) == ("", "Closed.")
-    assert (granted / "closed-7.txt").read_text() == "7 lent"
+    assert (granted / "closed-7.txt").read_text() == "7 granted"
     assert not (bench.workspace / "closed.txt").exists()
 
 

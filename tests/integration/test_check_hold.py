@@ -96,7 +96,7 @@ def test_a_check_writes_to_the_home_and_nothing_of_it_stays(ground: Ground) -> N
 
 
 @needs_jail
-def test_without_layers_caches_are_lent_and_the_rest_of_the_home_can_only_be_read(
+def test_without_layers_caches_are_granted_and_the_rest_of_the_home_can_only_be_read(
     ground: Ground, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(checkhold, "find_way", lambda words: None)
@@ -180,8 +180,8 @@ def test_git_works_in_a_check_and_the_repository_stays_as_it_is(ground: Ground) 
 
 
 @needs_jail
-def test_what_is_lent_can_be_written_to(ground: Ground) -> None:
-    granted = ground.folder / "lent"
+def test_what_is_granted_can_be_written_to(ground: Ground) -> None:
+    granted = ground.folder / "granted"
     granted.mkdir()
 
     found = ground.run(f"echo x > {granted}/x", {}, folders=[str(granted)])

@@ -208,10 +208,10 @@ def test_edits_are_named_from_the_workspace_and_those_outside_are_told(
     async def note(happening: Happening) -> None:
         told.append(happening.text)
 
-    inside, outside, granted = tmp_path / "work" / "a.txt", tmp_path / "b.txt", tmp_path / "lent" / "c.txt"
+    inside, outside, granted = tmp_path / "work" / "a.txt", tmp_path / "b.txt", tmp_path / "granted" / "c.txt"
     script = "".join(say(kind="edit", text=str(path)) for path in (inside, outside, granted)) + say(done="ok")
 
-    outcome = work(tmp_path, processes, script, report=note, writable=(tmp_path / "lent",))
+    outcome = work(tmp_path, processes, script, report=note, writable=(tmp_path / "granted",))
 
     assert told[-3:] == ["a.txt", str(outside), str(granted)]
     assert outcome.notices == (f"it edited {outside}, which is outside its workspace",)
@@ -279,18 +279,18 @@ def test_its_temporary_folder_is_short_enough_for_sockets_and_goes_with_it(
 
 
 @pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
-def test_in_a_jail_it_can_write_to_its_workspace_and_what_it_is_lent(
+def test_in_a_jail_it_can_write_to_its_workspace_and_what_it_is_granted(
     tmp_path: Path, processes: SupervisedProcesses
 ) -> None:
-    (tmp_path / "lent").mkdir()
+    (tmp_path / "granted").mkdir()
     agent = CliAgent(program=PLAIN, executable=Path("bash"), processes=processes, jail=find_jail())
-    tries = f"""touch in; touch {tmp_path}/lent/ok; touch {tmp_path}/out; touch "$TMPDIR/t"; echo $? > temp\n"""
+    tries = f"""touch in; touch {tmp_path}/granted/ok; touch {tmp_path}/out; touch "$TMPDIR/t"; echo $? > temp\n"""
 
-    outcome = anyio.run(agent.work, assign(tmp_path, tries + say(done="ok"), writable=(tmp_path / "lent",)))
+    outcome = anyio.run(agent.work, assign(tmp_path, tries + say(done="ok"), writable=(tmp_path / "granted",)))
 
     assert outcome == Outcome(message="ok")
     assert (tmp_path / "work" / "in").exists()
-    assert (tmp_path / "lent" / "ok").exists()
+    assert (tmp_path / "granted" / "ok").exists()
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "work" / "temp").read_text() == "0\n"
 

@@ -59,12 +59,12 @@ class HookedAgent(WritingAgent):
 
 
 def harness_of(folder: Path, *steps: Step, mode: str = "sequential", autonomy: str = "autopilot") -> Harness:
-    """A world whose agent can be made to do things."""
+    """A harness whose agent can be made to do things."""
     return Harness(folder=folder, plan=small_plan(*steps), agent=HookedAgent(), mode=mode, autonomy=autonomy)
 
 
 def hooked(harness: Harness) -> dict[str, Hook]:
-    """The hooks of the world's agent."""
+    """The hooks of the harness's agent."""
     assert isinstance(harness.agent, HookedAgent)
     return harness.agent.hooks
 

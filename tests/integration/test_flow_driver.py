@@ -67,7 +67,7 @@ def everything() -> dict[str, Flow]:
 
 
 def build(folder: Path) -> FlowHarness:
-    """A world of everything."""
+    """A harness with a flow of everything."""
     return FlowHarness(folder=folder, flows=everything(), act=act)
 
 
@@ -306,7 +306,7 @@ def test_a_called_flow_inherits_variables(tmp_path: Path) -> None:
 
 @dataclass(kw_only=True)
 class UnevenHarness(FlowHarness):
-    """A world in which visits for the first item take one turn, and those for the others `later` turns."""
+    """A harness in which visits for the first item take one turn, and those for the others `later` turns."""
 
     later: int
 

@@ -55,7 +55,7 @@ nodes:
 
 
 def watch(harness: FlowHarness) -> Watcher:
-    """A watcher of the world's run."""
+    """A watcher of the harness's run."""
 
     def recall(path: str, digest: str) -> Flow:
         return harness.flows[path]

@@ -38,7 +38,7 @@ def pass_all(job: Job) -> Ended:
 
 @dataclass(kw_only=True)
 class FiledHarness(Harness):
-    """A world whose plan is a file on disk."""
+    """A harness whose plan is a file on disk."""
 
     files: PlanFiles
     file: Path

@@ -234,7 +234,7 @@ def test_servers_on_this_machine_are_reached_unless_the_network_is_taken_away(ce
     assert "reached" not in closed
 
 
-def test_what_is_lent_is_visible_even_where_it_would_be_hidden(cell: Cell) -> None:
+def test_what_is_granted_is_visible_even_where_it_would_be_hidden(cell: Cell) -> None:
     (cell.home / ".ssh").mkdir()
     (cell.home / ".ssh" / "config").write_text("Host here\n")
     place = cell.home / "agent.sock"

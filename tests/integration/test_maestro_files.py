@@ -379,7 +379,7 @@ def test_the_books_of_a_state_file_are_kept(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["state.md", "active-session.md"])
-def test_booking_twice_changes_nothing(tmp_path: Path, name: str) -> None:
+def test_a_progress_report_written_twice_changes_nothing(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     files = opened(file, DOCUMENTS[name])
     failures = (StepFailure(at=TIMES, message="check 'x' failed"),)

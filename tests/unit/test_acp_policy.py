@@ -9,8 +9,8 @@ import pytest
 from drumline.agents.acp_policy import Policy
 
 
-def test_a_plain_name_is_one_of_the_workspace_also_where_other_folders_are_lent(tmp_path: Path) -> None:
-    workspace, granted, outside = (tmp_path / name for name in ("work", "lent", "outside"))
+def test_a_plain_name_is_one_of_the_workspace_also_where_other_folders_are_granted(tmp_path: Path) -> None:
+    workspace, granted, outside = (tmp_path / name for name in ("work", "granted", "outside"))
     for folder in (workspace, granted, outside):
         folder.mkdir()
     (workspace / "link").symlink_to(outside)

@@ -77,7 +77,7 @@ def test_folders_around_what_is_sealed_cannot_be_moved(tmp_path: Path) -> None:
     assert list_mounts(layout) == [(WRITE, "work"), (WRITE, "a"), (WRITE, "b"), (READ, "hooks")]
 
 
-def test_what_is_lent_is_not_hidden_and_what_lies_in_it_is(tmp_path: Path) -> None:
+def test_what_is_granted_is_not_hidden_and_what_lies_in_it_is(tmp_path: Path) -> None:
     config = tmp_path / ".config"
     (config / "gh").mkdir(parents=True)
     (tmp_path / ".ssh").mkdir()

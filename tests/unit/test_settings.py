@@ -343,7 +343,7 @@ def test_a_table_lends_an_agent_variables_and_folders() -> None:
 @pytest.mark.parametrize(
     "line", ['env = ["*"]', 'env = ["TOKEN=hunter2"]', 'env = "TOKEN"', 'folders = ["here"]', "folders = [3]"]
 )
-def test_what_cannot_be_lent_is_refused_without_saying_what_may_be_a_secret(line: str) -> None:
+def test_what_cannot_be_granted_is_refused_without_saying_what_may_be_a_secret(line: str) -> None:
     found = profile_problems(f"[agents.a]\nagent = 'codex'\n{line}")
 
     assert len(found) == 1

@@ -77,8 +77,8 @@ class Redaction(Record):
     def hide_end(self, text: str) -> str:
         """The end of a longer text without secrets, and without the rest of one that it may begin with."""
         for value in self.secrets.values:
-            timers = (value[start:] for start in range(1, len(value) - SHORTEST + 1))
-            if rest := next((rest for rest in timers if text.startswith(rest)), ""):
+            endings = (value[start:] for start in range(1, len(value) - SHORTEST + 1))
+            if rest := next((rest for rest in endings if text.startswith(rest)), ""):
                 return HIDDEN + self.hide(text[len(rest) :])
         return self.hide(text)
 

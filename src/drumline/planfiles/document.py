@@ -79,7 +79,7 @@ class Dialect(Protocol):
         ...
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
-        """The replacements that bring the document's own books up to date; none where it keeps no books."""
+        """The replacements that bring the document's own progress report up to date; none where it has none."""
         ...
 
 

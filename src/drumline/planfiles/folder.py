@@ -266,7 +266,7 @@ class FolderFiles(Revisable):
         raise InvalidInput(message, hint="write them under Automated Verification of each step")
 
     def report_progress(self, progress: ProgressReport) -> str:
-        """These formats keep no books."""
+        """These formats have no progress report."""
         return ""
 
     def _scan(self, known: Known) -> tuple[_Scan, bool]:

@@ -21,7 +21,7 @@ def read_hints(text: str) -> tuple[str, ...]:
     """The paths of such lines, in order; what is not a path inside the repository is left out."""
     if "**file" not in text.casefold():
         return ()
-    timers = [found["rest"] for line in read_lines(text) if (found := _LINE.fullmatch(line.text)) is not None]
-    words = [word for rest in timers for word in (code_spans(rest) or [part.strip() for part in rest.split(",")])]
+    named = [found["rest"] for line in read_lines(text) if (found := _LINE.fullmatch(line.text)) is not None]
+    words = [word for rest in named for word in (code_spans(rest) or [part.strip() for part in rest.split(",")])]
     paths = (normal_path(_LINES.sub("", word)) for word in words if "/" in word or "." in word)
     return tuple(dict.fromkeys(path for path in paths if path and _PATH.fullmatch(path)))

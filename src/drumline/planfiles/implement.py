@@ -154,7 +154,7 @@ class ImplementDialect:
         return [implement_writing.new_step(text, correction, helped, document.parts[last].section)]
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
-        """Nothing: the format keeps no books."""
+        """Nothing: the format has no progress report."""
         return []
 
 

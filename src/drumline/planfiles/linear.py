@@ -144,7 +144,7 @@ class LinearDialect:
         return [(phase.end, phase.end, f"{lead}{blank}{made}{tail}")]
 
     def write_progress(self, _text: str, _progress: ProgressReport) -> list[Span]:
-        """Nothing: the format keeps no books."""
+        """Nothing: the format has no progress report."""
         return []
 
     def shown(self, marks: Marks) -> Marks:

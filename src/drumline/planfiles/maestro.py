@@ -70,7 +70,7 @@ class _Phases:
 
 
 class StateDialect(_Phases):
-    """A state file: its frontmatter carries the phases, their status and the books."""
+    """A state file: its frontmatter carries the phases, their status and the progress report."""
 
     reports_progress = True
 
@@ -148,7 +148,7 @@ class PlanDialect(_Phases):
         return insert_section(text, _body(text), section, correction, helps=helps) if section is not None else []
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
-        """Nothing: a plan keeps no books."""
+        """Nothing: a plan has no progress report."""
         del text, progress
         return []
 
@@ -213,7 +213,7 @@ class MaestroFiles(AnnotatedFiles):
         return read_downstream(data.root, step.id) if isinstance(data, Data) else ""
 
     def report_progress(self, progress: ProgressReport) -> str:
-        """Bring the books of a state file up to date; a session that is over moves to where Maestro keeps these."""
+        """Write the report into a state file; a session that is over moves to where Maestro keeps these."""
         told = super().report_progress(progress)
         archives = progress.archives and progress.state == "done" and self._file.name == STATE
         if not archives or not self.reports_progress:

@@ -185,7 +185,7 @@ class _Record:
         return f"phase {self.number}" if found is None or not _id_text(found.value) else f"phase {found.value!r}"
 
     def _definition(self) -> object:
-        """What people own of the record: in a state file everything but its books."""
+        """What people own of the record: in a state file everything but its progress report."""
         owned = _PROGRESS if self.state else frozenset({"status"})
         return {key: plain(value) for key, value in self.node.pairs.items() if key not in owned}
 

@@ -131,7 +131,7 @@ class SuperpowersDialect:
         return []
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
-        """Nothing: the format keeps no books."""
+        """Nothing: the format has no progress report."""
         return []
 
     def shown(self, marks: Marks) -> Marks:

@@ -90,7 +90,7 @@ class TaskListDialect:
         return []
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
-        """Nothing: the format keeps no books."""
+        """Nothing: the format has no progress report."""
         return []
 
     def shown(self, marks: Marks) -> Marks:

@@ -51,7 +51,7 @@ class WavesDialect:
         return []
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
-        """Nothing: the format keeps no books."""
+        """Nothing: the format has no progress report."""
         return []
 
 
