@@ -161,3 +161,37 @@ def test_the_way_of_a_step_names_modules_that_there_are_and_not_too_many() -> No
 
     assert 20 <= len(named) <= 25
     assert [name for name in named if not (Path(drumline.__path__[0]) / name).is_file()] == []
+
+
+MOST_PARAGRAPH = 560
+"""Characters: about five lines. What takes more is parted, or a list, or a table."""
+SPLITS = re.compile(r"\s*(?:$|\||#|- |\d+\. )")
+
+
+def list_paragraphs(page: str) -> Iterator[tuple[int, str]]:
+    """Paragraphs, items of lists and rows of tables, each as one line with its number; no code."""
+    text = re.sub(r"^```.*?^```$", lambda code: "\n" * code[0].count("\n"), page, flags=re.MULTILINE | re.DOTALL)
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if SPLITS.match(line) or line.startswith("    ") or not found or not found[-1][1]:
+            found.append((number, line.strip()))
+        else:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+    yield from ((number, paragraph) for number, paragraph in found if paragraph)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(TOP).as_posix())
+def test_no_paragraph_is_a_wall_of_text(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    exempt = text.startswith("<!-- Written by") or "adr" in page.parts
+
+    walls = [f"{n}: {len(p)}" for n, p in list_paragraphs(text) if len(p) > MOST_PARAGRAPH and not exempt]
+
+    assert walls == []
+
+
+def test_a_wall_of_text_is_found() -> None:
+    wall = "word " * 60 + "\n" + "word " * 60
+    page = f"{wall}\n\n```\n{wall}\n```\n- {wall}\nshort\n"
+
+    assert [number for number, text in list_paragraphs(page) if len(text) > MOST_PARAGRAPH] == [1, 8]
