@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cli_user import gates_of, leaving_nothing, make_user, step_text
 
+from drumline.agents.jail import find_jail
+
 COMMIT = "git -c user.name=Ann -c user.email=ann@example.org commit -q"
 REF = "ref=$(git for-each-ref --format='%(refname)' refs/heads/drumline)"
 NOTE = "note=$(git for-each-ref --format='%(refname)' 'refs/drumline/*/@head')"
@@ -124,3 +126,33 @@ def test_a_hard_reset_in_the_checkout_is_named_and_the_branch_is_restored(tmp_pa
     assert ran.code == 0, ran.text
     assert kim.git("rev-parse", "mine~1") == before
     assert kim.git("diff", "--name-only", before, "mine").split() == ["step-1.txt"]
+
+
+JAILED = r"""
+echo "stands on $(git log -1 --format=%s)"
+echo $DRUMLINE_ATTEMPT > step-1.txt
+git switch -q -c side-$DRUMLINE_ATTEMPT && git add -A && git stash -q && git stash pop -q
+git -c user.name=Ann -c user.email=ann@example.org commit -q -a -m "try $DRUMLINE_ATTEMPT" && echo committed
+for ref in $(git for-each-ref --format="%(refname)" refs/heads); do git update-ref $ref HEAD; done
+"""
+
+
+@pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
+def test_an_agent_in_the_jail_has_a_git_of_its_own_in_which_it_commits_stashes_and_branches(tmp_path: Path) -> None:
+    with leaving_nothing(tmp_path):
+        kim = make_user(tmp_path, step_text("step-1", checks=["grep -q 2 step-1.txt"]))
+        main = kim.git("rev-parse", "main")
+
+        ran = kim.run(agent=f"command:{JAILED}")
+
+    told = [kim.drumline("logs", "step-1", "--attempt", str(number)).out for number in (1, 2)]
+    assert ran.code == 0, ran.text
+    assert "step-1: made 1 commit of its own; they become part of the step's commit" in ran.text
+    assert all("committed" in log for log in told), told
+    assert "stands on start" in told[0]
+    assert "stands on try 1" in told[1]
+    assert kim.landed("step-1.txt") == "2"
+    assert kim.git("log", "--format=%s", f"main..{kim.branch()}") == "[step-1] Make step-1"
+    assert kim.git("rev-parse", "main") == main
+    assert "try" not in kim.git("log", "--all", "--format=%s")
+    assert "side" not in kim.git("for-each-ref")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from drumline.agents.jail import Jail
 from drumline.isolation.gitguard import guard_git
-from drumline.isolation.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
+from drumline.isolation.homes import LOGINS, find_homes, find_named, find_records, find_repository
+from drumline.isolation.owngit import take_seat
 from drumline.isolation.privatehome import NONE, PrivateHomes
 from drumline.isolation.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
@@ -52,11 +53,12 @@ class Confinement(Record):
 
     def _bound(self, argv: Sequence[str], temp: Path) -> Bounds:
         workspace = self.assignment.workspace
-        own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_sealed(workspace))
+        seat = take_seat(workspace, read_only=self.assignment.read_only)
         return Bounds(
-            writable=[*own, self.scratch, temp, *find_homes(self.folders), *self.assignment.writable],
-            sealed=[*sealed, *self.assignment.sealed, *self.homes.sealed],
+            writable=[*seat.writable, self.scratch, temp, *find_homes(self.folders), *self.assignment.writable],
+            sealed=[*seat.sealed, *self.assignment.sealed, *self.homes.sealed],
             places=self.homes.places,
+            provided=seat.provided,
             readable=[*find_repository(workspace), self.assignment.prompt_file, *find_named((*argv, *self.words))],
             hidden=[*find_records(workspace), *(() if self.anybody else find_homes(LOGINS))],
         )

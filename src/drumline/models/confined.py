@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from drumline.isolation.gitguard import guard_git
-from drumline.isolation.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
+from drumline.isolation.homes import LOGINS, find_homes, find_named, find_records, find_repository
+from drumline.isolation.owngit import NO_SEAT, Seat, take_seat
 from drumline.isolation.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
@@ -18,7 +19,8 @@ from drumline.record import Record, replace
 class ConfinedProcesses(Record):
     """Runs commands that may write to `writable` only, where there is a jail; `temp` takes their temporary files.
 
-    `keep` are variables of ours that they may see beside harmless ones, `sealed` folders that stay as they are.
+    `keep` are variables of ours that they may see beside harmless ones, `seat` is theirs in the workspace, `sealed`
+    what stays as it is beside that.
     """
 
     processes: Processes
@@ -26,6 +28,7 @@ class ConfinedProcesses(Record):
     writable: tuple[Path, ...]
     temp: Path
     keep: tuple[str, ...] = ()
+    seat: Seat = NO_SEAT
     sealed: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
@@ -43,8 +46,9 @@ class ConfinedProcesses(Record):
         if self.jail is None:
             return held
         bounds = Bounds(
-            writable=(*self.writable, self.temp),
-            sealed=self.sealed,
+            writable=(*self.writable, *self.seat.writable, self.temp),
+            sealed=(*self.seat.sealed, *self.sealed),
+            provided=self.seat.provided,
             readable=(*self.readable, *named),
             hidden=self.hidden,
         )
@@ -64,7 +68,7 @@ def confine(
     read_only: bool = False,
 ) -> Iterator[ConfinedProcesses]:
     """Processes that are held to a workspace; what they leave in their temporary folder goes when this is left."""
-    own, closed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_sealed(workspace)))
+    seat = take_seat(workspace, read_only=read_only) if jail else NO_SEAT
     # After a kill the scratch tells whoever clears up that there is a temporary folder, too.
     folder = log.with_name(log.name + ".tmp").absolute()
     guard = guard_git(workspace) if jail else nullcontext()
@@ -72,8 +76,9 @@ def confine(
         yield ConfinedProcesses(
             processes=processes,
             jail=jail,
-            writable=(*find_homes(grant.folders), *writable, *own),
-            sealed=(*closed, *sealed),
+            writable=(*find_homes(grant.folders), *writable),
+            seat=seat,
+            sealed=tuple(sealed),
             readable=tuple(find_repository(workspace)),
             hidden=(*find_records(workspace), *find_homes(LOGINS)),
             temp=temp,

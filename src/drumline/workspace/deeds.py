@@ -9,7 +9,9 @@ from pathlib import Path
 
 from drumline.core.gitdeeds import NO_DEEDS, GitDeeds, list_trailers
 from drumline.core.ids import Commit
-from drumline.errors import GitError
+from drumline.errors import GitError, GitKilled
+from drumline.isolation.owngit import find_objects, read_tip
+from drumline.record import replace
 from drumline.workspace.commits import read_commits
 from drumline.workspace.desk import Desk
 from drumline.workspace.git import Git
@@ -26,6 +28,16 @@ async def find_deeds(desk: Desk, base: Commit) -> GitDeeds:
     record = find_record(desk.git, desk.path)
     if record is None:
         return GitDeeds(no_git=True)
+    own = read_tip(record)
+    if own is not None and own != base:
+        # Another store of objects, which may say anything: only what is told of the agent is read from it.
+        beside = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(find_objects(record))}
+        try:
+            return await compare_history(replace(desk.git, env={**desk.git.env, **beside}), own, base)
+        except GitKilled:
+            raise
+        except GitError:  # what it stands on cannot be read
+            return GitDeeds(rewrote=True)
     if not has_tables(desk.git.common_dir) and (record / "HEAD").read_text(encoding="utf-8").strip() == base:
         return NO_DEEDS
     return await compare_history(desk.git, await _find_tip(desk.git, record), base)

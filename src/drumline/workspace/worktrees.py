@@ -21,11 +21,9 @@ from urllib.parse import quote
 import anyio
 
 from drumline.core.ids import Commit
+from drumline.isolation.owngit import OURS
 from drumline.workspace.git import Git
 from drumline.workspace.locks import retry_busy
-
-OURS = "drumline-"
-"""How the names of our records begin; git itself names a record after the worktree's folder."""
 
 TABLES = "reftable"
 """The folder of refs in a repository that keeps them in tables; each record has one for its HEAD."""
