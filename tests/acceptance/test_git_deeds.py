@@ -93,19 +93,23 @@ def test_a_commit_that_is_planted_as_a_landing_of_another_step_is_not_taken_for_
     assert kim.landed("step-2.txt") == "2"
 
 
-def test_a_run_branch_that_is_set_back_below_its_base_is_restored_and_the_step_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("deed", ["git update-ref $ref HEAD~1", "git symbolic-ref $ref refs/heads/main"])
+def test_a_run_branch_that_is_set_back_or_made_symbolic_is_restored_and_the_step_is_named(
+    tmp_path: Path, deed: str
+) -> None:
     with leaving_nothing(tmp_path):
         kim = make_user(tmp_path, step_text("step-1"))
         (kim.repo / "more.txt").write_text("more\n", encoding="utf-8")
         kim.commit_all("more")
-        kim.play({"match": {"step": "step-1"}, "run": f"{WORK} && {REF} && git update-ref $ref HEAD~1"})
+        kim.play({"match": {"step": "step-1"}, "run": f"{WORK} && {REF} && {deed}"})
+        base = kim.git("rev-parse", "main")
 
         ran = kim.run()
 
     assert ran.code == 0, ran.text
     assert "it is back at" in ran.text
     assert "It was moved while the agent of step-1 was at work." in ran.text
-    assert kim.git("rev-parse", f"{kim.branch()}~1") == kim.git("rev-parse", "main")
+    assert kim.git("rev-parse", f"{kim.branch()}~1") == kim.git("rev-parse", "main") == base
 
 
 def test_a_hard_reset_in_the_checkout_is_named_and_the_branch_is_restored(tmp_path: Path) -> None:

@@ -21,11 +21,12 @@ from drumline.core.ids import Commit, RunId, StepId
 from drumline.errors import GitError, InvalidInput
 from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
-from drumline.ports.workspaces import Landing
+from drumline.ports.workspaces import Landing, Merge
 from drumline.workspace import locks, rebases
 from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold, is_busy, retry_busy
 from drumline.workspace.repository import find_repository
+from drumline.workspace.runrefs import find_run_refs, remove_refs
 from drumline.workspace.workspaces import GitWorkspaces
 
 A, B = StepId("step-1"), StepId("step-2")
@@ -151,6 +152,88 @@ def start_lander(
 
 
 # The user's side
+
+
+@pytest.mark.parametrize("ref", [f"refs/heads/{BRANCH}", f"refs/drumline/{RUN}/@head", f"refs/drumline/{RUN}/{A}/1"])
+@pytest.mark.parametrize("by", ["git", "a link"])
+def test_a_ref_of_ours_that_was_made_to_name_a_branch_of_the_user_moves_nothing_of_theirs(
+    project: Project, ref: str, by: str
+) -> None:
+    spaces = project.open()
+
+    async def work() -> None:
+        await spaces.start(project.base)
+        await spaces.prepare(A, project.base)
+        (spaces.path(A) / "new.txt").write_text("new\n")
+        tree = await spaces.snapshot(A, base=project.base)
+        await spaces.keep(A, "1", await spaces.find_tree(project.base), base=project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="Do it")
+        if by == "git":
+            git(project.top, "symbolic-ref", ref, "refs/heads/main")
+        else:
+            (project.top / ".git" / ref).unlink()
+            (project.top / ".git" / ref).symlink_to(project.top / ".git" / "refs" / "heads" / "main")
+        await spaces.keep(A, "1", tree, base=project.base)
+        seen = await spaces.look([], project.base)
+        await spaces.settle_branch(seen, project.base)
+        assert (await spaces.land(A, commit, head=project.base)).commit == commit
+
+    anyio.run(work)
+
+    assert git(project.top, "rev-parse", "main") == project.base
+    assert git(project.top, "show", f"{BRANCH}:new.txt") == "new"
+    assert git(project.top, "show", f"refs/drumline/{RUN}/{A}/1:new.txt") == "new"
+    assert git(project.top, "for-each-ref", "--format=%(symref)", ref) == ""
+
+
+def test_removing_refs_of_a_run_removes_no_branch_that_one_of_them_names(project: Project) -> None:
+    ref = f"refs/drumline/{RUN}/{A}/1"
+    git(project.top, "branch", "theirs")
+    git(project.top, "symbolic-ref", ref, "refs/heads/theirs")
+
+    found = find_run_refs(project.top, RUN, "", project.base)
+    refused = remove_refs(project.top, found)
+
+    assert ([one.ref for one in found], refused) == ([ref], "")
+    assert git(project.top, "rev-parse", "theirs") == project.base
+    assert git(project.top, "for-each-ref", "refs/drumline") == ""
+
+
+def replace_base(project: Project) -> None:
+    empty = git(project.top, "hash-object", "-t", "tree", "--stdin", "-w")
+    git(project.top, "replace", f"{project.base}^{{tree}}", empty)
+
+
+def graft_base(project: Project) -> None:
+    (project.top / ".git" / "info").mkdir(exist_ok=True)
+    (project.top / ".git" / "info" / "grafts").write_text(f"{git(project.top, 'rev-parse', 'main')} {'0' * 39}1\n")
+
+
+@pytest.mark.parametrize("pretend", [replace_base, graft_base])
+def test_what_is_shown_in_place_of_commits_and_trees_is_not_what_work_is_put_on(
+    project: Project, pretend: Callable[[Project], None]
+) -> None:
+    async def work() -> Merge:
+        spaces = project.open()
+        await spaces.start(project.base)
+        await spaces.prepare(A, project.base)
+        (spaces.path(A) / "new.txt").write_text("new\n")
+        tree = await spaces.snapshot(A, base=project.base)
+        commit = await spaces.commit(A, tree, base=project.base, message="Do it")
+        pretend(project)
+        fresh = project.open()  # which remembers nothing of the objects
+        assert (await fresh.look([], project.base)).is_sound
+        await fresh.prepare(B, project.base)
+        assert (fresh.path(B) / "a.txt").exists()
+        return await fresh.merge(commit, onto)
+
+    (project.top / "b.txt").write_text("b\n")
+    onto = project.commit_all("second")
+
+    merged = anyio.run(work)
+
+    assert merged.conflicts == ()
+    assert "a.txt" in git(project.top, "--no-replace-objects", "ls-tree", "--name-only", merged.tree)
 
 
 @pytest.mark.parametrize("linked", [False, True])

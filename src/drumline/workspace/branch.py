@@ -124,6 +124,8 @@ async def settle_branch(target: Target, seen: Branch, to: Commit, *, held: int) 
         refusal = await free_branch(target, to)
         if refusal:
             return refusal
+    if seen.tip is None:  # or symbolic: that goes, and what it names stays
+        await target.git.run("symbolic-ref", "--delete", target.ref, accept=(0, 1, 128))
     keeps = []
     if seen.tip is not None and seen.tip != to:
         folder = target.head_ref.rpartition("/")[0]

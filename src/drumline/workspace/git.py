@@ -64,6 +64,15 @@ _SETTINGS = {
     "i18n.logOutputEncoding": "UTF-8",
 }
 _OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
+_FIXED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # Commits and trees are what their ids say, whatever somebody shows in their place.
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": f"{os.devnull}/none",
+    "LC_ALL": "C",
+    OURS: "1",
+}
 UNASKED = "--ignore-submodules=dirty"
 """For `status`: no git is started in a submodule, where it would obey a configuration that an agent wrote."""
 
@@ -89,8 +98,7 @@ class Result(Record):
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
     """The environment git runs in: the caller's without any `GIT_*`, then `extra`."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", OURS: "1"}
-    return {**clean, **fixed, **extra}
+    return {**clean, **_FIXED, **extra}
 
 
 async def run_git(

@@ -25,6 +25,9 @@ from drumline.workspace.worktrees import detach_head, file_name, find_checkouts,
 LANDED = "landed-"
 _TRIES = 20
 _TAKEN = "taken"
+_SYMBOLIC = "symbolic"
+_EACH = f"%(if)%(symref)%(then){_SYMBOLIC} %(end)%(objectname) %(refname)"
+"""We write no symbolic ref: one in place of ours counts as gone, whatever it names."""
 
 
 def name_head(run: RunId) -> str:
@@ -57,18 +60,18 @@ class Target(Record):
 
     async def read_refs(self, *patterns: str) -> Mapping[str, Commit]:
         """The run branch, `@head`, and what else the patterns name, each with its commit."""
-        return {ref: Commit(commit) for commit, ref in await self._list_refs("%(objectname) %(refname)", *patterns)}
+        return {ref: Commit(commit) for commit, ref in await self._list_refs(_EACH, *patterns)}
 
     async def read_standing(self, *patterns: str) -> tuple[Mapping[str, Commit], bool]:
         """The same refs, and whether a worktree, of the user's or of ours, has the run branch checked out."""
-        form = f"%(objectname) %(refname)%(if)%(worktreepath)%(then) {_TAKEN}%(end)"
+        form = f"{_EACH}%(if)%(worktreepath)%(then) {_TAKEN}%(end)"
         listed = await retry_busy(lambda: self._list_refs(form, *patterns))
         refs = {words[1]: Commit(words[0]) for words in listed}
         return refs, any(words[1:] == [self.ref, _TAKEN] for words in listed)
 
     async def _list_refs(self, form: str, *patterns: str) -> list[list[str]]:
         listed = await self.git.run("for-each-ref", f"--format={form}", self.ref, self.head_ref, *patterns)
-        return [line.split(" ") for line in listed.line.splitlines()]
+        return [line.split(" ") for line in listed.line.splitlines() if not line.startswith(_SYMBOLIC)]
 
     async def contains(self, tip: str, commit: str) -> bool:
         """Whether `commit` is in the history of `tip`, which a ref has; one that does not exist any more is not."""

@@ -24,6 +24,8 @@ from drumline.workspace.worktrees import has_tables, list_table_locks
 GRACE = 1.0
 """Seconds that a lock file must stay before it is removed: git needs milliseconds to write a ref."""
 _LOOK = 0.05
+AS_IT_IS = "option no-deref\n"
+"""Before an update: a symbolic ref is replaced or removed itself, what it names is not ours to move."""
 
 
 class Update(Record):
@@ -37,8 +39,8 @@ class Update(Record):
     def line(self) -> str:
         """As git's `update-ref --stdin` reads it."""
         if self.old == "":
-            return f"create {self.ref} {self.new}"
-        return f"update {self.ref} {self.new}" + (f" {self.old}" if self.old else "")
+            return f"{AS_IT_IS}create {self.ref} {self.new}"
+        return f"{AS_IT_IS}update {self.ref} {self.new}" + (f" {self.old}" if self.old else "")
 
 
 def read_loose(git: Git, ref: str) -> str:

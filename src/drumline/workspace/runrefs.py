@@ -13,6 +13,7 @@ from drumline.core.ids import Commit
 from drumline.record import Record
 from drumline.workspace.absorbed import is_absorbed
 from drumline.workspace.git import ask_git
+from drumline.workspace.refs import AS_IT_IS
 
 BRANCHES = "refs/heads/"
 OURS = "refs/heads/drumline/"
@@ -59,7 +60,7 @@ def find_run_refs(top: Path, run: str, branch: str, base: Commit) -> list[RunRef
 
 def remove_refs(top: Path, refs: Iterable[RunRef]) -> str:
     """Remove refs that are still as they were seen, all of them or none; why not, or empty."""
-    text = "".join(f"delete {one.ref} {one.commit}\n" for one in refs)
+    text = "".join(f"{AS_IT_IS}delete {one.ref} {one.commit}\n" for one in refs)
     if not text:
         return ""
     done = ask_git("update-ref", "--stdin", cwd=top, given=text.encode(), accept=range(256))

@@ -1,4 +1,4 @@
-"""Commits as git has them, without the replacements that a user may have set for them."""
+"""Commits as git has them, beside the journal that speaks of them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from drumline.core.verification import SeenCommit
 from drumline.workspace.git import ask_git
 
 _FORMAT = "--format=%T%x00%P%x00%(trailers:only=true,unfold=true)"
-_EXACT = "--no-replace-objects"
 MOST = 20_000
 """Commits whose trees are looked at."""
 
 
 def see_commit(top: Path, commit: Commit) -> SeenCommit | None:
     """A commit with its trailers; None if git does not have it."""
-    told = ask_git(_EXACT, "log", "-1", _FORMAT, commit, "--", cwd=top, accept=(0, 128))
+    told = ask_git("log", "-1", _FORMAT, commit, "--", cwd=top, accept=(0, 128))
     if told.code:
         return None
     tree, parents, trailers = told.line.split("\0", 2)
@@ -26,9 +25,9 @@ def see_commit(top: Path, commit: Commit) -> SeenCommit | None:
 
 def is_below(top: Path, commit: Commit, tip: str) -> bool:
     """Whether a commit is in the history of another."""
-    return ask_git(_EXACT, "merge-base", "--is-ancestor", commit, tip, cwd=top, accept=(0, 1, 128)).code == 0
+    return ask_git("merge-base", "--is-ancestor", commit, tip, cwd=top, accept=(0, 1, 128)).code == 0
 
 
 def has_tree(top: Path, tree: str) -> bool:
     """Whether a commit of what is checked out has this tree."""
-    return tree in ask_git(_EXACT, "log", f"--max-count={MOST}", "--format=%T", "HEAD", "--", cwd=top).line.split()
+    return tree in ask_git("log", f"--max-count={MOST}", "--format=%T", "HEAD", "--", cwd=top).line.split()
