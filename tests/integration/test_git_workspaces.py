@@ -22,7 +22,7 @@ from drumline.errors import GitError, InvalidInput
 from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
 from drumline.ports.workspaces import Landing, Merge
-from drumline.workspace import locks, rebases
+from drumline.workspace import landing, locks, rebases
 from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold, is_busy, retry_busy
 from drumline.workspace.repository import find_repository
@@ -184,6 +184,26 @@ def test_a_ref_of_ours_that_was_made_to_name_a_branch_of_the_user_moves_nothing_
     assert git(project.top, "show", f"{BRANCH}:new.txt") == "new"
     assert git(project.top, "show", f"refs/drumline/{RUN}/{A}/1:new.txt") == "new"
     assert git(project.top, "for-each-ref", "--format=%(symref)", ref) == ""
+
+
+def test_a_lock_of_somebody_else_on_the_run_branch_is_waited_for_and_then_named(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing, "PATIENCE", 0.1)
+    lock = project.top / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+
+    async def work() -> Landing:
+        spaces = project.open()
+        await spaces.start(project.base)
+        commit = await spaces.commit(A, await spaces.find_tree(project.base), base=project.base, message="Do it")
+        lock.touch()
+        return await spaces.land(A, commit, head=project.base)
+
+    refused = anyio.run(work)
+
+    assert str(lock) in refused.refusal
+    assert (refused.moved, refused.behind) == (False, None)
+    assert lock.exists()
 
 
 def test_removing_refs_of_a_run_removes_no_branch_that_one_of_them_names(project: Project) -> None:

@@ -9,7 +9,10 @@ elsewhere was moved by somebody else, and is not moved until that is settled.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
+
+import anyio
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError
@@ -23,7 +26,8 @@ from drumline.workspace.refs import Update, read_loose, write_refs
 from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record, may_be_checked_out
 
 LANDED = "landed-"
-_TRIES = 20
+PATIENCE = 10.0
+"""Seconds to wait for a lock of somebody else's git."""
 _TAKEN = "taken"
 _SYMBOLIC = "symbolic"
 _EACH = f"%(if)%(symref)%(then){_SYMBOLIC} %(end)%(objectname) %(refname)"
@@ -166,15 +170,19 @@ async def free_branch(target: Target, tip: Commit) -> str:
 
 async def _move(target: Target, step: StepId, made: Made, *, tip: Commit, held: int) -> Landing:
     """Move the branch from `tip` to the commit, after the step's ref says so."""
-    for attempt in range(_TRIES):
+    deadline = anyio.current_time() + PATIENCE
+    for attempt in count():
         moved = await _write_landing(target, step, made, tip=tip, held=held)
         if moved.code == 0:
             return Landing(commit=made.id, tree=made.tree)
-        if "but expected" in moved.err or not is_busy(moved.err):
+        if not is_busy(moved.err) or "but expected" in moved.err or anyio.current_time() > deadline:
             break
         await back_off(attempt)
     if is_busy(moved.err):
-        return Landing(refusal=f"the run branch {target.branch!r} is being moved by somebody else", moved=True)
+        said = moved.err.partition("\n")[0]
+        return Landing(
+            refusal=f"the run branch {target.branch!r} cannot be moved: {said}", moved="but expected" in said
+        )
     raise GitError(f"the run branch {target.branch!r} cannot be moved: {moved.err}", hint="drumline doctor")
 
 
