@@ -22,7 +22,7 @@ from drumline.errors import GitError, InvalidInput
 from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
 from drumline.ports.workspaces import Landing, Merge
-from drumline.workspace import landing, locks, rebases
+from drumline.workspace import landing, locks, markers, rebases
 from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold, is_busy, retry_busy
 from drumline.workspace.repository import find_repository
@@ -204,6 +204,46 @@ def test_a_lock_of_somebody_else_on_the_run_branch_is_waited_for_and_then_named(
     assert str(lock) in refused.refusal
     assert (refused.moved, refused.behind) == (False, None)
     assert lock.exists()
+
+
+def write_end(folder: Path, word: str) -> None:
+    """Change the last line of a file that is larger than what is read of it at a time."""
+    (folder / "a.txt").write_text("a line that both sides leave alone\n" * 25 + f"{word}\n")
+
+
+def take_the_place(folder: Path, word: str) -> None:
+    if word == "first":
+        (folder / "place").write_text("a file\n")
+    else:
+        (folder / "place").mkdir()
+        (folder / "place" / "b.txt").write_text("in a folder\n")
+
+
+@pytest.mark.parametrize(("change", "named"), [(write_end, "a.txt"), (take_the_place, "place~")])
+def test_what_a_conflict_leaves_is_found_at_the_end_of_large_files_and_in_names(
+    project: Project, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, str], None], named: str
+) -> None:
+    monkeypatch.setattr(markers, "CHUNK", 11)
+
+    async def work() -> tuple[Merge, Sequence[str], Sequence[str]]:
+        spaces = project.open()
+        await spaces.start(project.base)
+        commits = []
+        for step, word in ((A, "first"), (B, "second")):
+            await spaces.prepare(step, project.base)
+            change(spaces.path(step), word)
+            tree = await spaces.snapshot(step, base=project.base)
+            commits.append(await spaces.commit(step, tree, base=project.base, message="Do it"))
+        merge = await spaces.merge(commits[1], commits[0])
+        await spaces.restore(B, merge.tree, base=commits[0])
+        alone = await spaces.find_markers(A, await spaces.find_tree(commits[0]), base=project.base)
+        return merge, await spaces.find_markers(B, merge.tree, base=commits[0]), alone
+
+    merge, found, alone = anyio.run(work)
+
+    assert [path.startswith(named) for path in found] == [True]
+    assert {*found} <= {*merge.conflicts}
+    assert alone == []
 
 
 def test_removing_refs_of_a_run_removes_no_branch_that_one_of_them_names(project: Project) -> None:

@@ -111,7 +111,7 @@ def test_work_that_conflicts_goes_back_before_anything_is_run() -> None:
 
 
 def test_markers_that_are_left_go_back_like_the_conflict_itself() -> None:
-    left = ev.LandingRefused(reason="conflict markers are left in a.py", conflicts=("a.py",))
+    left = ev.LandingRefused(reason="unresolved conflicts are left in a.py", conflicts=("a.py",))
     events = [*joined("a.py"), *worked(2), *judged(0), LANDING, left]
 
     state = fold_step(StepState(), [*events, worked(3)[0]])

@@ -241,8 +241,10 @@ def _tell_landed(brief: Brief) -> str:
         return f"{told}\n\nYour work passed its checks by itself and fails together with theirs. Keep what they did."
     files = "\n".join(f"- `{path}`" for path in brief.conflicts)
     return (
-        f"{told}\n\nBoth sides changed these files, which have conflict markers now:\n\n{files}\n\n"
-        "Resolve every conflict so that both changes are there, and remove the markers."
+        f"{told}\n\nBoth sides changed these files:\n\n{files}\n\n"
+        "Resolve every conflict so that both changes are there. Text has conflict markers now: remove them. Binary "
+        "files have none, and neither has what one side deleted, moved or replaced: one version is there. A file whose "
+        "name ends with `~` and a commit had to make room for another one: move it, or what it says, where it belongs."
     )
 
 

@@ -205,7 +205,10 @@ class Workspaces(Protocol):
         ...
 
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
-        """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
+        """Files of the workspace, which has this tree, with what a conflict left that the base does not have.
+
+        That is conflict markers, or the name of a file that had to make room for another one.
+        """
         ...
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:

@@ -1,4 +1,4 @@
-"""Conflict markers that work leaves in files.
+"""What merges leave in work: conflict markers in files, and files that had to make room for others.
 
 The rule: only a file with both ends of a conflict counts; `=======` alone is the line below a title.
 """
@@ -6,34 +6,45 @@ The rule: only a file with both ends of a conflict counts; `=======` alone is th
 from __future__ import annotations
 
 import os
-import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-ENDS = (re.compile(rb"^<<<<<<< ", re.MULTILINE), re.compile(rb"^>>>>>>> ", re.MULTILINE))
-MOST = 8 * 1024 * 1024
-"""Bytes of a file that are looked at."""
+from drumline.patterns import compile_late
+
+ENDS = (b"\n<<<<<<< ", b"\n>>>>>>> ")
+CHUNK = 1 << 23
+MADE_ROOM = compile_late(r"~(?:[0-9a-f]{40}|[0-9a-f]{64})(?:_[0-9]+)?$")
+"""How git ends the name of a file where one side of a merge has a folder, a link or another file in its place."""
 
 
-def count_conflicts(text: bytes) -> int:
+def count_conflicts(chunks: Iterable[bytes]) -> int:
     """How many conflicts a text has both ends of."""
-    return min(len(end.findall(text)) for end in ENDS)
+    before, found = b"\n", [0, 0]
+    for chunk in chunks:
+        text = before + chunk
+        found = [count + text.count(end) for count, end in zip(found, ENDS, strict=True)]
+        before = text[1 - len(ENDS[0]) :]
+    return min(found)
 
 
 def find_marked(folder: Path, changed: Mapping[str, str]) -> dict[str, int]:
     """The files among those that changed that have conflicts in them, each with how many."""
     left = [path for path, kind in sorted(changed.items()) if kind != "deleted"]
-    counts = {path: count_conflicts(_read(folder / path)) for path in left}
+    counts = {path: _count(folder / path) or int(_made_room(path, changed[path])) for path in left}
     return {path: count for path, count in counts.items() if count}
 
 
-def _read(file: Path) -> bytes:
-    """A file's content; empty if it is a link, or none can be read."""
+def _made_room(path: str, kind: str) -> bool:
+    return kind == "created" and MADE_ROOM.search(path) is not None
+
+
+def _count(file: Path) -> int:
+    """How many conflicts a file has; none if it is a link, or cannot be read."""
     try:
         if not stat.S_ISREG(os.lstat(file).st_mode):
-            return b""
+            return 0
         with file.open("rb") as opened:
-            return opened.read(MOST)
+            return count_conflicts(iter(lambda: opened.read(CHUNK), b""))
     except OSError:
-        return b""
+        return 0

@@ -257,11 +257,11 @@ class GitWorkspaces(Pool):
         return await trial.find(commit, [self._find_neighbour(other) for other in others])
 
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
-        """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
+        """Files of the workspace, which has this tree, with what a conflict left that the base does not have."""
         async with self._open(step) as desk:
             marked = find_marked(desk.path, await self.changed(base, tree))
         before = {path: (await self.read_text(base, path) or "").encode() for path in marked}
-        return [path for path, count in marked.items() if count > count_conflicts(before[path])]
+        return [path for path, count in marked.items() if count > count_conflicts([before[path]])]
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Move the branch to the commit, if that stands on its head; exactly this commit lands, or none."""

@@ -57,7 +57,7 @@ async def act(work: StepWork, state: StepState) -> Note:
         return Note(step=[ev.LandingRefused(reason=reason, retry=True)])
     marked = await work.services.workspaces.find_markers(work.orders.step.id, known(state.tree), base=known(state.base))
     if marked:
-        reason = f"conflict markers are left in {', '.join(marked)}"
+        reason = f"unresolved conflicts are left in {', '.join(marked)}"
         return Note(step=[ev.LandingRefused(reason=reason, conflicts=tuple(marked))])
     landing = await work.services.workspaces.land(work.orders.step.id, commit, head=head)
     if landing.commit is not None:
