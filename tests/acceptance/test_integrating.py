@@ -118,6 +118,7 @@ def test_a_conflict_goes_back_to_the_agent_with_both_sides_and_the_rest_goes_on(
     assert ran.code == 0
     assert set(states_of(user.status()).values()) == {"done"}
     assert "- `README.md`" in prompt
+    assert "`README.md`, line 1:\n\n```\n<<<<<<< " in prompt
     assert "<<<<<<<" in both
     assert {"one", "two"} <= {*both.split()}
     assert user.git("show", f"{user.branch()}:README.md") == "one\ntwo"

@@ -11,6 +11,7 @@ from drumline.core.deliverables import CRITERIA
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
+from drumline.core.hunks import Hunk, choose_hunks
 from drumline.core.learned import Lesson
 from drumline.core.lessons import ASK as ASK_FIX
 from drumline.core.lessons import tell_lessons
@@ -45,7 +46,8 @@ class Brief(Record):
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
     else than its work ended it, `remarks` what people said when they let the run go on. Without `offers` whoever uses
     the text offers to ask a person. `since` are the steps that landed while this one was worked on, if its work fails
-    only together with them, `conflicts` the files that both sides changed, `fix` which of how many fixes this is,
+    only together with them, `conflicts` the files that both sides changed, `hunks` the parts of them with conflict
+    markers, `fix` which of how many fixes this is,
     `passing` the checks that work passes whose agent ran out of time. `preamble` is what the plan says of itself,
     `handoffs` what the steps left that this one needs, `earlier` the titles of the steps that those needed, `others`
     those of steps that somebody else does, `failed` the commit with work of another way that failed, `reviewed` the
@@ -68,6 +70,7 @@ class Brief(Record):
     offers: bool = True
     since: Sequence[str] = ()
     conflicts: Sequence[str] = ()
+    hunks: Sequence[Hunk] = ()
     passing: Sequence[str] = ()
     doubts: bool = False
     fix: str = ""
@@ -240,12 +243,13 @@ def _tell_landed(brief: Brief) -> str:
     if not brief.conflicts:
         return f"{told}\n\nYour work passed its checks by itself and fails together with theirs. Keep what they did."
     files = "\n".join(f"- `{path}`" for path in brief.conflicts)
-    return (
-        f"{told}\n\nBoth sides changed these files:\n\n{files}\n\n"
+    shown = [f"`{hunk.path}`, line {hunk.line}:\n\n{_fence(hunk.text)}" for hunk in choose_hunks(brief.hunks)]
+    asked = (
         "Resolve every conflict so that both changes are there. Text has conflict markers now: remove them. Binary "
         "files have none, and neither has what one side deleted, moved or replaced: one version is there. A file whose "
         "name ends with `~` and a commit had to make room for another one: move it, or what it says, where it belongs."
     )
+    return "\n\n".join([told, "Both sides changed these files:", files, asked, *shown])
 
 
 def write_feedback(failing: Sequence[CheckEnded], rest: str = "Your changes are still in the work tree.") -> str:

@@ -32,6 +32,7 @@ from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, ope
 from drumline.engine.handoffs import list_earlier, list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
+from drumline.engine.nodes.conflicts import list_hunks
 from drumline.engine.nodes.deeds import add_branch, note_moved
 from drumline.engine.nodes.review import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -218,8 +219,8 @@ class _Attempt(Record):
             keep=self._keep_usage,
             name_session=self._name_session,
         )
-        reviewed = await describe_reviewed(self.work, state)
-        return await call.make(self._assignment(command, state, worker, reviewed))
+        prompt = await self._write_prompt(command, state)
+        return await call.make(self._assignment(command, state, worker, prompt))
 
     async def _name_session(self, session: str) -> None:
         await self.work.note(ev.SessionOpened(session=session))
@@ -237,10 +238,9 @@ class _Attempt(Record):
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
         return [*count_usage(self.work.orders.step.id, command.agent, total)]
 
-    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker, reviewed: str) -> Assignment:
+    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker, prompt: str) -> Assignment:
         step = self.work.orders.step
         role = find_role(step.role)
-        prompt = self._write_prompt(command, state, reviewed)
         prompt_file = self.work.services.log(step.id, f"prompt-{command.attempt}.md")
         prompt_file.write_text(prompt, encoding="utf-8")
         return Assignment(
@@ -270,7 +270,7 @@ class _Attempt(Record):
             sealed=_list_sealed(self.work),
         )
 
-    def _write_prompt(self, command: cmd.Attempt, state: StepState, reviewed: str) -> str:
+    async def _write_prompt(self, command: cmd.Attempt, state: StepState) -> str:
         step, run = self.work.orders.step, self.work.run
         agent = (command.agent or run.begun.agent).partition(":")[0]
         brief = replace(
@@ -286,7 +286,8 @@ class _Attempt(Record):
             fix=f"{state.fixes} of {self.work.orders.retries}" if state.fixes else "",
             doubts=known(state.asked).doubts,
             lessons=_list_lessons(run, known(state.asked).lessons),
-            reviewed=reviewed,
+            reviewed=await describe_reviewed(self.work, state),
+            hunks=await list_hunks(self.work, state),
         )
         return self.terms.write(_add_clash(brief, state, run))
 
