@@ -154,7 +154,8 @@ def test_markers_that_an_agent_leaves_never_land(user: User) -> None:
     status = look(user)
     assert ran.code == 2
     assert (status[late]["state"], status[late]["attempts"]) == ("blocked", 3)
-    assert "README.md" in user.drumline("why", late).out
+    left = f"conflicts with what landed since its base ({find_other(late)}) are left in README.md"
+    assert left in user.drumline("why", late).out
     assert "<<<<<<<" not in user.git("show", f"{user.branch()}:README.md")
 
 
