@@ -25,11 +25,12 @@ def list_refs(user: User) -> list[str]:
 def test_work_that_is_nowhere_else_stays_until_it_is_discarded(user: User) -> None:
     before = list_refs(user)
 
-    shown, kept = user.drumline("gc", "--dry-run"), user.drumline("gc", "--yes")
+    plain, shown, kept = user.drumline("gc"), user.drumline("gc", "--dry-run"), user.drumline("gc", "--yes")
     after = list_refs(user)
     discarded = user.drumline("gc", "--yes", "--discard")
 
     assert any(ref.startswith("refs/heads/drumline/") for ref in before)
+    assert f"{len(before)} of runs that are over stay; drumline gc --dry-run says why" in plain.out
     assert "nothing else has its work; --discard removes it" in shown.out
     assert (kept.code, after) == (0, before)
     assert (discarded.code, list_refs(user)) == (0, []), discarded.text

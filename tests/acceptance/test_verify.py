@@ -117,7 +117,7 @@ def test_an_untouched_run_is_proved_again_without_its_agent_its_plan_and_its_bra
     ]
     assert one.code == 0
     assert [step["step"] for step in one.json["steps"]] == ["step-2"]  # type: ignore[attr-defined]
-    assert alone.out.splitlines()[-1] == "1 landed steps are as the journal says"
+    assert alone.out.splitlines()[-1] == "1 landed step is as the journal says"
     assert "step-1.txt" in whole.out
     assert "step-2.txt" in whole.out
     assert user.git("worktree", "list").count("\n") == 0

@@ -69,8 +69,12 @@ def _clear_refs(cleanup: Cleanup, wanted: Request) -> list[Leftover]:
         agreed = click.confirm(f"Remove {count_noun(len(going), 'branch or ref', 's')}?", default=False, err=True)
     if agreed:
         return clear_overruns(cleanup, refs, discard=wanted.discard)
-    told = f"{len(going):,} of runs that are over; drumline gc --yes removes them, --dry-run lists them"
-    return [Leftover(kind="branches and refs below", path=Path("refs"), left=told)] if going else []
+    told = (
+        [f"{len(going):,} of runs that are over; drumline gc --yes removes them, --dry-run lists them"] if going else []
+    )
+    if kept := len(planned) - len(going):
+        told.append(f"{kept:,} of runs that are over stay; drumline gc --dry-run says why")
+    return [Leftover(kind="branches and refs below", path=Path("refs"), left=text) for text in told]
 
 
 def _tell(found: Sequence[Leftover], *, dry: bool) -> list[str]:

@@ -15,6 +15,7 @@ from drumline.cli.completing import complete_steps
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.ids import RunId, StepId, Stream
+from drumline.core.plaintext import count_noun
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.verification import Difference, Landed
@@ -134,7 +135,8 @@ def _tell(compared: Compared) -> None:
 
 def _sum_up(found: Found) -> str:
     whole = "" if found.code == 0 else "; not everything could be compared here"
-    return f"{len(found.steps)} landed steps are as the journal says{whole}"
+    verb = "is" if len(found.steps) == 1 else "are"
+    return f"{count_noun(len(found.steps), 'landed step')} {verb} as the journal says{whole}"
 
 
 def _spell(run: RunState, found: Found) -> dict[str, object]:
