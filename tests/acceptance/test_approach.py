@@ -80,6 +80,8 @@ def test_a_major_deviation_can_be_accepted_or_aborted(tmp_path: Path, choice: st
 
     assert answered.code == code, answered.text
     assert told in user.drumline("why", "step-1").out
+    if choice == "proceed":
+        assert "It overrules the plan and the brief.\n\nnot now" in user.prompt("step-1", 2)
 
 
 @pytest.mark.long

@@ -136,9 +136,11 @@ def test_concerns_are_addressed_now_or_deferred(tmp_path: Path, choice: str) -> 
 
     user.run(*ASKING)
     asked = gates_of(user.status())
-    answered = user.drumline("answer", CONCERNS, choice, "--resume")
+    answered = user.drumline("answer", CONCERNS, choice, "--comment", "Ask for a name.", "--resume")
 
     assert asked == [CONCERNS]
+    if choice == "address":
+        assert "A person said about it: Ask for a name." in user.prompt("step-1", 3)
     assert answered.code == 0, answered.text
     assert ("def check(name)" in user.landed("src/auth/login.py")) is (choice == "address")
 

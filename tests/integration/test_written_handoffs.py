@@ -152,13 +152,18 @@ def test_words_with_faults_are_asked_for_once_more_with_the_faults(tmp_path: Pat
     assert "> The file is written." in read_handoff(harness)
 
 
-@pytest.mark.parametrize(("choice", "asked"), [("again", 3), ("report", 2), ("Name the port.", 3)])
-def test_a_person_decides_about_a_handoff_that_has_faults_twice(tmp_path: Path, choice: str, asked: int) -> None:
+@pytest.mark.parametrize(
+    ("choice", "comment", "asked"),
+    [("again", "", 3), ("report", "", 2), ("Name the port.", "", 3), ("again", "Name the port.", 3)],
+)
+def test_a_person_decides_about_a_handoff_that_has_faults_twice(
+    tmp_path: Path, choice: str, comment: str, asked: int
+) -> None:
     harness = build(tmp_path, agent := Telling(FAKED, FAKED, WORDS), autonomy="critical")
 
     parked = harness.drive()
     gate = parked.open_gates[0].opened
-    harness.send(Message(kind="answer", subject=gate.gate, value=choice, by="kim"))
+    harness.send(Message(kind="answer", subject=gate.gate, value=choice, comment=comment, by="kim"))
     run = harness.drive()
 
     text = read_handoff(harness)
@@ -167,7 +172,7 @@ def test_a_person_decides_about_a_handoff_that_has_faults_twice(tmp_path: Path, 
     assert len(agent.asked) == asked
     assert ("> The file is written." in text) is (asked == 3)
     assert ("made from the report of its agent: 'Notes for next step'" in text) is (asked == 2)
-    assert ("Name the port." in agent.asked[-1]) is (choice == "Name the port.")
+    assert ("Name the port." in agent.asked[-1]) is ("Name the port." in (choice, comment))
     assert text.count("\n## Evidence\n") == 1
     assert "make test" not in text
     assert run.finished[A].commit is not None

@@ -22,6 +22,7 @@ from drumline.core.flow.model import (
 )
 from drumline.core.flow.outcome import Conclusion, Outcome, choose_case, draw_conclusion
 from drumline.errors import InvalidInput
+from drumline.record import replace
 
 SCHEMA: Mapping[str, Json] = {"type": "object"}
 ANSWERING = ["llm", "agent"]
@@ -172,6 +173,26 @@ def test_an_approval_leads_where_the_choice_says(choice: str, target: str) -> No
     drawn = draw_conclusion(APPROVAL, {"choice": "kept"}, Outcome(output=choice))
 
     assert (drawn.next, drawn.writes) == ((target,), {"decision": choice})
+
+
+@pytest.mark.parametrize(
+    ("choice", "comment", "words"),
+    [
+        ("yes", "", ""),
+        ("yes", "but tidy it", "but tidy it"),
+        ("fix the typo", "", "fix the typo"),
+        ("fix the typo", "in a.py", "fix the typo\n\nin a.py"),
+    ],
+)
+def test_what_a_person_says_beside_the_options_is_the_comment_unless_the_state_has_one(
+    choice: str, comment: str, words: str
+) -> None:
+    node = replace(APPROVAL, state_updates={"said": "{{comment}}"})
+
+    drawn = draw_conclusion(node, {}, Outcome(output=choice, comment=comment))
+    kept = draw_conclusion(node, {"comment": "its own"}, Outcome(output=choice, comment=comment))
+
+    assert (drawn.writes, kept.writes) == ({"said": words}, {"said": "its own"})
 
 
 def asking(default: str | None = None, rule: str | None = None) -> InputNode:

@@ -205,7 +205,7 @@ def test_what_a_review_sends_back_is_told_by_its_findings_and_not_by_the_prompt(
     (line,) = tell_step([*prepared(), *attempted(1), *checked(), back])
 
     assert line.text == (
-        "step-1: goes back to its agent after its review, no fix used (- step-1-F1 [blocker] It is lost (a.py:1))"
+        "step-1: goes back to its agent after its review, no fix used (step-1-F1 [blocker] It is lost (a.py:1))"
     )
 
 

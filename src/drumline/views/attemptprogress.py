@@ -46,7 +46,7 @@ def tell_start(track: Track, step: StepId, run: RunState, event: ev.AttemptStart
         why = f"{RULES[Failure(failure)].means} ({message})"
         text = f"{step}: {why}; attempt {event.attempt} gets what is left, no fix used"
         return Told(event="gone_on", text=text, data={**data, "failure": failure, "message": message})
-    told = "" if event.doubts else flatten(event.complaint.removeprefix(DUE), LONGEST_REASON)
+    told = "" if event.doubts else flatten(event.complaint.removeprefix(DUE), LONGEST_REASON).removeprefix("- ")
     if clashes:
         told = "it does not fit to what landed meanwhile"
     if told and (clashes or event.oversteps or event.reviewed or event.supersedes):

@@ -111,7 +111,8 @@ KINDS: Mapping[str, KindRule] = {
         KindRule(
             name="approval",
             make=ApprovalNode,
-            about="A person chooses one of several answers.",
+            about="A person chooses one of several answers. Templates of its updates read the answer as `choice`, and "
+            "as `comment` what was said beside the options: `--comment`, and an answer that is not one of them.",
             fields=(
                 needed("question", Shape.TEXT, "What the person is asked; a template."),
                 needed("options", Shape.TEXTS, "The answers to choose from."),

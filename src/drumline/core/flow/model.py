@@ -70,7 +70,10 @@ class ScriptNode(Node):
 
 
 class ApprovalNode(Node):
-    """A person chooses; an answer that is not an option follows `on_other`."""
+    """A person chooses; an answer that is not an option follows `on_other`.
+
+    Its updates see the answer as `choice`, and as `comment` what a person said beside the options.
+    """
 
     question: str
     options: tuple[str, ...]

@@ -57,7 +57,8 @@ class Outcome(Record):
     `effects` are what is recorded before it: the end of an attempt, or a session that later ones continue; `told` is
     what the run's stream records with it. `notices` are what was remarkable about it, `unchanged` says that it called
     itself done and no file had changed. `leaves` is with which command the step is given back before the visit is over:
-    it stays due. `login` is what to type if its agent is not logged in.
+    it stays due. `login` is what to type if its agent is not logged in. `comment` is what a person said beside a
+    choice.
     """
 
     output: Json = None
@@ -74,6 +75,7 @@ class Outcome(Record):
     told: tuple[Event, ...] = ()
     leaves: Command | None = None
     login: str = ""
+    comment: str = ""
 
 
 class Conclusion(NamedTuple):
@@ -91,6 +93,8 @@ def draw_conclusion(node: Node, values: Values, outcome: Outcome) -> Conclusion:
     """Writes, targets or failure. InvalidInput if a person's answer is not acceptable: it is to be asked again."""
     if outcome.failure:
         return _fail(node, values, outcome)
+    if isinstance(node, ApprovalNode):
+        return _conclude_approval(node, values, str(outcome.output), outcome.comment)
     return _BY_KIND[type(node)](node, values, outcome.output)
 
 
@@ -165,9 +169,11 @@ def _conclude_rag(node: RagNode, values: Values, output: Json) -> Conclusion:
     )
 
 
-def _conclude_approval(node: ApprovalNode, values: Values, output: Json) -> Conclusion:
-    choice = str(output)
-    writes = apply_updates(node.state_updates, values, {"choice": choice})
+def _conclude_approval(node: ApprovalNode, values: Values, choice: str, comment: str) -> Conclusion:
+    """Its updates see `choice`, and as `comment` all words but the options; a state that has a `comment` keeps it."""
+    words = "\n\n".join(part.strip() for part in (choice if choice not in node.routes else "", comment) if part.strip())
+    said = {"comment": words} if "comment" not in values else {}
+    writes = apply_updates(node.state_updates, values, {"choice": choice, **said})
     return Conclusion(writes=writes, next=(node.routes.get(choice, node.on_other),), said=choice)
 
 
@@ -222,7 +228,6 @@ _BY_KIND: dict[type[Node], Callable[[Any, Values, Json], Conclusion]] = {
     LlmNode: _conclude_answer,
     RagNode: _conclude_rag,
     AgentNode: _conclude_answer,
-    ApprovalNode: _conclude_approval,
     InputNode: _conclude_input,
     CheckNode: _conclude_check,
     WorkspaceNode: _conclude_workspace,

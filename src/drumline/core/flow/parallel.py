@@ -31,14 +31,14 @@ from drumline.core.plaintext import name_some
 
 BRANCHES = ("script", "agent", "llm", "rag")
 
-_OWN_WORD: Mapping[type[Node], str] = {
-    AgentNode: "output",
-    LlmNode: "output",
-    RagNode: "output",
-    ApprovalNode: "choice",
-    InputNode: "input",
+_OWN_WORDS: Mapping[type[Node], frozenset[str]] = {
+    AgentNode: frozenset({"output"}),
+    LlmNode: frozenset({"output"}),
+    RagNode: frozenset({"output"}),
+    ApprovalNode: frozenset({"choice", "comment"}),
+    InputNode: frozenset({"input"}),
 }
-"""The name by which a node's templates for updates call its own result."""
+"""The names by which a node's templates for updates call its own result."""
 
 
 def check_maps(inspection: Inspection) -> None:
@@ -161,7 +161,7 @@ def _reads(node: Node) -> Iterator[str]:
     """Keys that a node's templates take from the state; its own result does not come from there."""
     for text in _templates(node):
         yield from _roots(text)
-    own = {_OWN_WORD.get(type(node), "")}
+    own = {*_OWN_WORDS.get(type(node), ())}
     if isinstance(node, AgentNode) and node.fallback is not None:
         own.add("failure")
     for text in (node.state_updates or {}).values():

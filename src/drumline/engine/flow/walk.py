@@ -33,7 +33,7 @@ from drumline.engine.flow.timers import Timers
 from drumline.engine.flow.walkjournal import WalkJournal
 from drumline.engine.flow.worktime import WorkTime
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
-from drumline.engine.nodes.stepwork import Note
+from drumline.engine.nodes.stepwork import Note, known
 from drumline.engine.nodes.visit import Noted, Visit
 from drumline.engine.refusals import find_sole
 from drumline.engine.services import FlowServices, Services
@@ -328,9 +328,8 @@ class FlowWalk:
             if self._timers.take(question):
                 continue
             gate = self._name_question(question)
-            answer = self.run.answer(gate)
-            if answer is not None:
-                self._lead_on(question, answer, batch)
+            if self.run.answer(gate) is not None:
+                self._lead_on(question, gate, batch)
             elif gate not in self._open:
                 opened += self._put(gate, question, batch)
         return opened
@@ -353,11 +352,10 @@ class FlowWalk:
     def _take_answers(self, batch: JournalBatch) -> None:
         """Go on where people have answered since."""
         for gate in list(self._open):
-            answer = self.run.answer(gate)
-            if answer is not None:
-                self._lead_on(self._open.pop(gate), answer, batch)
+            if self.run.answer(gate) is not None:
+                self._lead_on(self._open.pop(gate), gate, batch)
 
-    def _lead_on(self, question: Question, answer: str, batch: JournalBatch) -> None:
+    def _lead_on(self, question: Question, gate: GateId, batch: JournalBatch) -> None:
         """The answer ends a node that asked; an agent continues with it, and so do all that waited for money."""
         if question.poor:
             batch.questions += self._poor
@@ -365,7 +363,8 @@ class FlowWalk:
         elif question.key in question.state.visit_attempts:
             self._stack.resume(question, batch)
         else:
-            self._stack.conclude(question.key, Outcome(output=answer), batch)
+            answer = known(self.run.gates[gate].answer)
+            self._stack.conclude(question.key, Outcome(output=answer.choice, comment=answer.comment), batch)
 
     def _hear_retries(self, batch: JournalBatch) -> list[int]:
         """Let visits go on whose time somebody does not want to wait for; the messages that are settled by it."""
