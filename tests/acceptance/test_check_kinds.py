@@ -105,6 +105,17 @@ def test_a_formatter_that_fails_goes_back_to_the_agent(tmp_path: Path, seen: Pat
     assert "! grep bad *.txt" in user.prompt("step-1", attempt=2)
 
 
+def test_a_formatter_that_failed_before_the_work_too_keeps_it_from_being_proved(tmp_path: Path, seen: Path) -> None:
+    user = make_project(tmp_path, seen, config="[commands]\nformat = 'exit 3'\n")
+
+    ran = user.run(env=UNHELD)
+
+    step = user.step("step-1")
+    assert ran.code == 0, ran.text
+    assert (step["fixes"], step["proof"]) == (0, {"level": "kept", "why": ["red_before"]})
+    assert step["checks"] == {"passed": 1, "total": 2}
+
+
 def test_a_check_that_fails_and_then_passes_on_the_same_tree_burns_no_fix_and_is_told(
     tmp_path: Path, seen: Path
 ) -> None:

@@ -174,13 +174,14 @@ def _list_superseded(state: StepState, orders: Orders) -> tuple[str, ...]:
 
 def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool) -> Facts:
     checks = orders.checks
-    judging = [number for number, check in enumerate(checks) if judges(check) and not find_lander(check)]
+    kept_red = {*list_inherited(checks, state, last=orders.last)}
+    judging = [n for n, check in enumerate(checks) if (judges(check) or n in kept_red) and not find_lander(check)]
     shown = sum(1 for check in checks if check.source == SHOWN)
     before = [look_up(number, check, state, run) or Colour.UNKNOWN for number, check in enumerate(checks)]
     return Facts(
         total=len(orders.step.not_run) + (len(judging) if len(judging) > shown else 0),
         passed=sum(1 for number in judging if state.proves(number)),
-        inherited=len({*judging} & {*list_inherited(checks, state, last=orders.last)}),
+        inherited=len({*judging} & kept_red),
         same_tree=state.landed is not None and state.landed.tree == state.tree,
         unchanged=unchanged,
         read_only=only_reads(orders.step.role),
