@@ -92,6 +92,28 @@ def test_a_snippet_that_the_file_does_not_have_any_more_is_named_by_its_line() -
 
 
 @pytest.mark.parametrize(
+    "title", ["# src/load.py", "// src/load.py:3-9", "/* File: src/load.py */", "<!-- src/load.py -->"]
+)
+def test_a_snippet_may_name_its_file_in_its_first_line(title: str) -> None:
+    step = told(f"## Context\n\nThe loader:\n\n```python\n{title}\ndef load(path):\n    return read(path)\n```\n")
+    there = facts("src/load.py", texts={"src/load.py": "def load(path):\n    return read(path)\n"})
+    changed = facts("src/load.py", texts={"src/load.py": "def load(path):\n"})
+
+    assert list_wanted(step).files == ("src/load.py",)
+    assert assumptions(step, there) == ()
+    assert assumptions(step, changed) == (
+        "`src/load.py` is not as the step shows it: it does not have the line `return read(path)`",
+    )
+    assert assumptions(step, facts("README.md")) == ("`src/load.py` is not there; the step works with it",)
+
+
+def test_a_snippet_elsewhere_than_in_the_context_is_what_is_to_be_written() -> None:
+    step = told("## Tasks\n\n```python\n# src/load.py\ndef load(path):\n    return read(path)\n```\n")
+
+    assert list_wanted(step) == Wanted()
+
+
+@pytest.mark.parametrize(
     ("command", "manifest", "text", "missing"),
     [
         ("make unit", "Makefile", "test:\n\tpytest\n", ("`make unit`: Makefile has no `unit`",)),

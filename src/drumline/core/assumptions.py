@@ -27,6 +27,11 @@ CONTEXT = frozenset({"context", "patterns", "existing patterns", "patterns to fo
 _GLOB = re.compile(r"[*?\[\]{}]|/$")
 _UNCOMPARED = frozenset({"sh", "bash", "shell", "console", "text", "diff", "mermaid", "output", "tree"})
 """Kinds of code blocks that are not taken from a file."""
+_TITLE = re.compile(
+    r"\s*(?:#|//|--|;|/\*|<!--)\s*(?:file:\s*)?((?:[\w@.+-]+/)+[\w@+-][\w@.+-]*\.\w{1,8})(?::\d+(?:-\d+)?)?\s*(?:\*/|-->)?\s*",
+    re.IGNORECASE,
+)
+"""A comment that only names a file: what follows it in a block of code is taken from there."""
 _LEFT_OUT = re.compile(r"\W*(?:\.\.\.|…)\W*|.{0,3}")
 _RESULT = re.compile(r"\A---\n(?:.*\n)*?result:\s*[\"']?(partial|blocked)\b", re.IGNORECASE)
 _SCRIPT = re.compile(r"(?:[\w@.+-]+/)+[\w@.+-]+\.\w+")
@@ -107,8 +112,9 @@ def _judge_paths(told: Told, tree: TreeFacts) -> Iterator[str]:
 
 def _list_assumed(told: Told) -> list[str]:
     """Files that the text says are there: those that it works with, and those that it shows as context."""
-    named = [*(path for path in told.step.files if not _GLOB.search(path)), *find_paths(told.text)]
-    shown = set(find_paths("\n".join(line.text for line in read_lines(told.text) if CONTEXT & {*line.path})))
+    snippets = [snippet.path for snippet in _list_snippets(told.text)]
+    named = [*(path for path in told.step.files if not _GLOB.search(path)), *find_paths(told.text), *snippets]
+    shown = {*find_paths("\n".join(line.text for line in read_lines(told.text) if CONTEXT & {*line.path})), *snippets}
     return [
         path
         for path in dict.fromkeys(named)
@@ -143,27 +149,34 @@ def _judge_snippets(told: Told, tree: TreeFacts) -> Iterator[str]:
 
 
 def _list_snippets(text: str) -> list[Snippet]:
-    """Blocks of code under a heading such as Context that stand below the path of a file."""
+    """Blocks of code under a heading such as Context that stand below the path of a file, or begin with it."""
     told = {line.number: line for line in read_lines(text)}
     found: list[Snippet] = []
-    path, fence, lines = "", "", list[str]()
+    path, fence, lines, inside, compared = "", "", list[str](), False, True
     for number, line in enumerate(text.split("\n")):
         mark = FENCE.match(line)
         if mark and not fence:
-            kind = line.strip().strip("`~").partition(" ")[0].lower()
             fence, lines = mark[1], []
-            path = "" if kind in _UNCOMPARED else path
+            compared = line.strip().strip("`~").partition(" ")[0].lower() not in _UNCOMPARED
         elif mark and mark[1].startswith(fence) and not line.strip(" `~"):
-            kept = tuple(one.strip() for one in lines if not _LEFT_OUT.fullmatch(one.strip()))
-            found += [Snippet(path=path, lines=kept)] if path and kept else []
+            found += _read_snippet(path, lines) if inside and compared else []
             fence = path = ""
         elif fence:
             lines.append(line)
-        elif number in told and CONTEXT & {*told[number].path}:
-            path = next(iter(reversed(find_paths(line))), path)
+        elif number in told:
+            inside = bool(CONTEXT & {*told[number].path})
+            path = next(iter(reversed(find_paths(line))), path) if inside else ""
         elif line.strip():
             path = ""
     return found
+
+
+def _read_snippet(path: str, lines: Sequence[str]) -> list[Snippet]:
+    """The lines of a block that are compared; a path that it begins with counts before the one above it."""
+    title = _TITLE.fullmatch(lines[0]) if lines else None
+    path = title[1].removeprefix("./") if title else path
+    kept = tuple(one.strip() for one in lines[1 if title else 0 :] if not _LEFT_OUT.fullmatch(one.strip()))
+    return [Snippet(path=path, lines=kept)] if path and kept and ".." not in path.split("/") else []
 
 
 def _list_commands(step: Step) -> list[str]:
