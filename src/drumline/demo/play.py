@@ -72,7 +72,7 @@ class Play:
         heading(3, "A gate: step 5 has something only a person can judge")
         tell("The run is parked: no process is left, only its journal. Any terminal may answer, now or tomorrow.")
         for gate in self._status().gates:
-            tell(f"  {gate['id']}: {gate['question']}")
+            tell(f"  {gate['id']}: " + str(gate["question"]).replace("\n", "\n    "))
             self._show("answer", str(gate["id"]), "continue", "--comment", "reads well")
 
     def _finish(self) -> None:
