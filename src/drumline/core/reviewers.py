@@ -13,6 +13,8 @@ from drumline.record import Record
 REVIEWER = "reviewer"
 """The table `[agents.reviewer]`, and what flows call whoever reviews."""
 STANDARD, STRONGEST = TIERS[1], TIERS[-1]
+BUILTIN, COMMANDS = "builtin", frozenset({"acp", "command"})
+"""Agents whose name is not that of a vendor: what follows it says who made them."""
 
 
 class Reviewer(Record):
@@ -40,4 +42,7 @@ def choose_reviewer(run: RunState, agents: Sequence[Candidate], *, strong: bool 
 
 
 def _find_vendor(name: str, profiles: Mapping[str, Mapping[str, str]]) -> str:
-    return find_spec(name, profiles).partition(":")[0]
+    """The program that an agent is; of the built-in one its provider, of a command the command."""
+    program, _, rest = find_spec(name, profiles).partition(":")
+    vendor = rest.partition(":")[0] if program == BUILTIN else rest if program in COMMANDS else ""
+    return f"{program}:{vendor}" if vendor else program
