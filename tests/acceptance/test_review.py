@@ -128,6 +128,23 @@ def test_a_person_decides_about_blockers_that_are_left(tmp_path: Path, choice: s
     assert ("hand" in user.landed("src/auth/login.py")) is (choice == "by_hand")
 
 
+def test_a_name_that_is_not_among_the_blockers_is_asked_about_again_and_the_reason_is_kept(tmp_path: Path) -> None:
+    user = open_user(tmp_path, look(BLOCKER), author=(judge(confirmed=("step-1-F1",)),))
+
+    user.run(*ASKING)
+    mistyped = user.drumline("answer", DECIDE, "accept step-1-F9", "--resume")
+    (gate,) = gates_of(user.status())
+    asked = str(user.status()["gates"])
+    accepted = user.drumline("answer", gate, "accept step-1-F1", "--comment", "known, ticket 7", "--resume")
+
+    (left,) = report_of(user)["unresolvedBlockers"]
+    assert (mistyped.code, gate) == (2, f"{DECIDE}#2"), mistyped.text
+    assert "Not accepted: step-1-F9 is not among them." in asked
+    assert user.step("step-1")["attempts"] == 3
+    assert accepted.code == 0, accepted.text
+    assert (left["settled"], left["why"]) == ("accepted", "known, ticket 7")
+
+
 @pytest.mark.parametrize("choice", ["address", pytest.param("defer", marks=pytest.mark.long)])
 def test_concerns_are_addressed_now_or_deferred(tmp_path: Path, choice: str) -> None:
     reviews = (look(CONCERN, scope="review#1"), look(fixed=("step-1-F1",)))

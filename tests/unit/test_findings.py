@@ -12,11 +12,13 @@ from drumline.core.ids import StepId, Tree
 from drumline.core.life import Phase
 from drumline.core.reviewing import (
     CONFIRMED,
+    NAMED,
     choose_reasons,
     describe_review,
     is_reviewed,
     list_due,
     list_left,
+    list_misnamed,
     read_review,
     read_verdicts,
     settle_all,
@@ -174,6 +176,31 @@ def test_a_person_accepts_defers_or_wants_findings_put_right() -> None:
     assert [one.finding.id for one in list_due(state)] == ["a-F2"]
     assert state.findings["a-F1"].settled is Settlement.ACCEPTED
     assert state.findings["a-F3"].is_open
+
+
+@pytest.mark.parametrize(
+    ("said", "accepted", "misnamed", "confirmed"),
+    [
+        ("accept a-F1", {"a-F1": ""}, [], []),
+        ("Accept a-F1, a-F2\n\nknown, ticket 7", {"a-F1": "known, ticket 7", "a-F2": "known, ticket 7"}, [], []),
+        ("accept a-F1 a-F9", {}, ["a-F9"], []),
+        ("accept a-F3", {}, ["a-F3"], []),  # a concern, and the question is about blockers
+        ("accept no names at all", {}, [], ["a-F1", "a-F2"]),
+        ("use parameters", {}, [], ["a-F1", "a-F2"]),
+    ],
+)
+def test_blockers_are_accepted_by_name_and_a_name_that_is_wrong_settles_nothing(
+    said: str, accepted: dict[str, str], misnamed: list[str], confirmed: list[str]
+) -> None:
+    state = work()
+    other: dict[str, Json] = {**BLOCKER, "title": "Another"}
+    hear(state, {"findings": [BLOCKER, other, {**BLOCKER, "severity": "concern"}]})
+
+    events = settle_all(state, Severity.BLOCKER, how=NAMED, why=said)
+
+    assert {e.finding: e.why for e in events if isinstance(e, ev.FindingSettled)} == accepted
+    assert [e.finding for e in events if isinstance(e, ev.FindingConfirmed)] == confirmed
+    assert list_misnamed(state, Severity.BLOCKER, said) == misnamed
 
 
 def test_a_flow_is_told_how_many_of_each_there_are() -> None:

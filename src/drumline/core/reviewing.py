@@ -16,6 +16,7 @@ from drumline.core.plaintext import count_noun
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import QUICK, Review, Settlement, Severity
+from drumline.patterns import compile_late
 
 MOST_REVIEWS = 2
 """How often findings go back to the agent before a person is asked."""
@@ -24,6 +25,7 @@ WAVES = "waves"
 """The format whose chunks are all reviewed, those that are blocked included, by a reviewer of the tier `standard`."""
 CONFIRMED, NAMED = "confirmed", "named"
 """What a `settle` node says beside the ways to settle a finding: it is to be put right, or a person names it or not."""
+_ID = compile_late(r"\S+-F[0-9]+")
 ACCEPT = "accept"
 """The word before the ids of findings that a person takes as they are."""
 DUE = (
@@ -136,9 +138,11 @@ def settle_all(state: StepState, severity: Severity, *, how: str, why: str) -> l
     """What a person, or the run's autonomy, says about all open findings of a severity; `confirmed` is not an end."""
     left = [name for name, one in state.findings.items() if one.is_open and one.finding.severity is severity]
     if how == NAMED:
-        accepted = read_accepted(why, left)
-        if accepted:
-            return [FindingSettled(finding=name, how=Settlement.ACCEPTED, by=PERSON) for name in accepted]
+        named, reason = read_accepted(why)
+        if list_misnamed(state, severity, why):
+            return []
+        if named:
+            return [FindingSettled(finding=n, how=Settlement.ACCEPTED, by=PERSON, why=reason) for n in named]
         how = CONFIRMED
     if how == CONFIRMED:
         doubtful = [name for name in left if why or not state.findings[name].confirmed]
@@ -146,12 +150,24 @@ def settle_all(state: StepState, severity: Severity, *, how: str, why: str) -> l
     return [FindingSettled(finding=name, how=Settlement(how), by=PERSON, why=why) for name in left]
 
 
-def read_accepted(said: str, open_ones: Collection[str]) -> list[str]:
-    """The findings that a person accepts by name: `accept` and ids, and nothing else; empty if that is not said."""
-    word, *names = said.replace(",", " ").split() or [""]
-    if word.lower() != ACCEPT or not names or not {*names} <= {*open_ones}:
-        return []
-    return list(dict.fromkeys(names))
+def list_misnamed(state: StepState, severity: Severity, said: str) -> list[str]:
+    """What a person wants to accept by name that is not an open finding of this severity."""
+    named = {name: state.findings.get(name) for name in read_accepted(said)[0]}
+    return [
+        name for name, one in named.items() if one is None or not one.is_open or one.finding.severity is not severity
+    ]
+
+
+def read_accepted(said: str) -> tuple[list[str], str]:
+    """The findings that a person accepts by name, and why: a line `accept` with ids and nothing else, and other words.
+
+    No names if that is not said.
+    """
+    line, _, why = said.strip().partition("\n")
+    word, *names = line.replace(",", " ").split() or [""]
+    if word.lower() != ACCEPT or not names or not all(map(_ID.fullmatch, names)):
+        return [], ""
+    return list(dict.fromkeys(names)), why.strip()
 
 
 def describe_review(state: StepState, *, rounds: int | None = None) -> Mapping[str, Json]:
@@ -173,5 +189,6 @@ def describe_review(state: StepState, *, rounds: int | None = None) -> Mapping[s
         "unseen": tell_unseen(state),
         "doubtful": tell_findings([one for one in blockers if not one.confirmed]),
         "told": tell_findings(sure),
+        "misnamed": "",
         "listed": tell_findings(concerns),
     }

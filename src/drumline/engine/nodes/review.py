@@ -17,10 +17,12 @@ from drumline.core.ids import FINAL, Commit, Tree
 from drumline.core.judge import list_edited
 from drumline.core.reviewers import REVIEWER, Reviewer, choose_reviewer
 from drumline.core.reviewing import (
+    NAMED,
     choose_reasons,
     describe_review,
     is_reviewed,
     is_wanted,
+    list_misnamed,
     read_review,
     read_verdicts,
     settle_all,
@@ -147,11 +149,14 @@ def record_answer(
 
 def settle_findings(node: SettleNode, visit: Visit, work: StepWork, state: StepState) -> Outcome:
     """Record what becomes of findings, and what is left."""
-    why = render_lenient(node.why, visit.values)
-    events = settle_all(state, Severity(node.severity), how=node.how, why=why)
+    why, severity = render_lenient(node.why, visit.values), Severity(node.severity)
+    wrong = list_misnamed(state, severity, why) if node.how == NAMED else []
+    misnamed = f"Not accepted: {', '.join(wrong)} is not among them." if wrong else ""
+    events = settle_all(state, severity, how=node.how, why=why)
     fold_step(state, events)
     accepted = any(isinstance(event, ev.FindingSettled) for event in events)
-    return Outcome(output={**_describe(work, state), "accepted": accepted}, effects=tuple(events))
+    told = {**_describe(work, state), "accepted": accepted, "misnamed": misnamed}
+    return Outcome(output=told, effects=tuple(events))
 
 
 def _describe(work: StepWork, state: StepState) -> Mapping[str, Json]:
