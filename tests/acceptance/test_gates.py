@@ -166,16 +166,23 @@ HIDDEN = 'env -i PATH="$PATH" HOME="$HOME" XDG_STATE_HOME="$HOME/state" setsid -
 """A command begins so that has none of its agent's environment, and a session of its own."""
 
 
-@pytest.mark.parametrize("lead", ["", pytest.param(HIDDEN, marks=pytest.mark.long)], ids=["plain", "hidden"])
-def test_an_agent_does_not_answer_in_a_persons_place(user: User, lead: str) -> None:
+@pytest.mark.parametrize(
+    ("lead", "sandbox"),
+    [
+        ("", "auto"),
+        pytest.param(HIDDEN, "auto", marks=pytest.mark.long),  # a jail hides the journal, too, and so tells
+        pytest.param(HIDDEN, "off", marks=pytest.mark.long),
+    ],
+    ids=["plain", "jailed", "hidden"],
+)
+def test_an_agent_does_not_answer_in_a_persons_place(user: User, lead: str, sandbox: str) -> None:
     answering = f"{lead} {shlex.quote(sys.executable)} -m drumline answer proceed-step-2 yes".strip()
     asking = f"{answering}; echo x > $DRUMLINE_STEP.txt"
     user.path("step-3").unlink()
     user.path("step-2").write_text(step_text("step-2", ["step-4"]), encoding="utf-8")
     user.path("step-4").write_text(step_text("step-4"), encoding="utf-8")
 
-    open_ground = {"DRUMLINE_SANDBOX": "off"} if lead else None  # in a jail it could not even write to the store
-    ran = user.run("--only", "step-1,step-2", agent=f"command:{asking}", env=open_ground)
+    ran = user.run("--only", "step-1,step-2", agent=f"command:{asking}", env={"DRUMLINE_SANDBOX": sandbox})
 
     assert ran.code == 2
     assert gates_of(user.status()) == ["proceed-step-2"]

@@ -37,13 +37,16 @@ def name_person() -> str:
         return ""
 
 
-def check_speaker(around: RunId | None) -> None:
-    """Refuse to hear what a run has started: an agent or a check of the run `around` does not speak for a person."""
-    if around is not None:
+def check_speaker(around: RunId | None, *, jailed: bool = False) -> None:
+    """Refuse to hear what a run has started: an agent or a check of the run `around` does not speak for a person.
+
+    Neither does what is `jailed`, from which all runs are hidden.
+    """
+    if around is not None or jailed:
+        who = f"run {around}" if around is not None else "a run"
         raise InvalidInput(
-            f"what run {around} has started (an agent, a check) cannot start, answer or change runs; "
-            "a person has to say this",
-            hint=f"drumline status {around}",
+            f"what {who} has started (an agent, a check) cannot start, answer or change runs; a person has to say this",
+            hint=f"drumline status {around}" if around is not None else "end with a question, and a person answers",
         )
 
 

@@ -62,6 +62,12 @@ def take_seat(workspace: Path, *, read_only: bool = False) -> Seat:
     return Seat(writable=(workspace,), sealed=tuple(find_sealed(workspace)))
 
 
+def is_of_agent(common_dir: Path) -> bool:
+    """Whether a repository is one that was made for an agent."""
+    record = common_dir.parent
+    return (common_dir.name, record.parent.name) == (FOLDER, "worktrees") and record.name.startswith(OURS)
+
+
 def find_objects(record: Path) -> Path:
     """The objects that an agent has made in a worktree; they may be anything."""
     return record / FOLDER / OBJECTS
