@@ -74,12 +74,30 @@ def test_a_file_that_is_no_flow_is_refused(user: User, data: bytes, code: str) -
     assert_refused(user, ran, f"{user.repo}/bad.yaml:", "error: ", "the flow cannot be run (1 error)", code)
 
 
-def test_a_model_that_cannot_be_one_is_refused_also_where_no_node_asks_it(user: User) -> None:
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("nonsense", "'nonsense' does not name a model (legal: "),
+        ("nobody:gpt", "unknown provider 'nobody' (use one of anthropic, openai, google, or another "),
+        ("agent:nobody", "'nobody' does not name an agent (legal: "),
+    ],
+)
+def test_a_model_that_cannot_be_one_is_refused_also_where_no_node_asks_it(user: User, model: str, said: str) -> None:
     (user.repo / "end.yaml").write_text("name: x\nstart: end\nnodes: {end: {type: end}}\n", encoding="utf-8")
 
-    ran = run_flow(user, "end.yaml", "--model", "nonsense")
+    ran = run_flow(user, "end.yaml", "--model", model)
 
-    assert_refused(user, ran, "'nonsense' does not name a model (legal: ")
+    assert_refused(user, ran, said)
+
+
+def test_a_script_for_the_models_that_is_not_there_is_refused(user: User) -> None:
+    (user.repo / "end.yaml").write_text("name: x\nstart: end\nnodes: {end: {type: end}}\n", encoding="utf-8")
+
+    ran = run_flow(user, "end.yaml", "--model", "scripted:gone.yaml")
+
+    assert (ran.code, ran.out) == (3, ""), ran.err
+    assert "gone.yaml: cannot be read: No such file or directory" in ran.err
+    assert read_journal(user).run is None
 
 
 def test_a_folder_without_a_flow_in_it_is_refused(user: User) -> None:

@@ -25,7 +25,6 @@ from drumline.core.flow.model import Flow
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
-from drumline.models.choice import find_name_fault
 from drumline.wiring import Project, open_project
 from drumline.wiring.flows import check_flow_agents, flow_folder, list_flows, open_check, open_library
 
@@ -113,6 +112,7 @@ def _choose(project: Project, agent: str, model: str) -> _Agents:
     spec = project.anchor(named, typed=False) if named else project.anchor(agent, typed=True)
     if spec:
         project.check_agent(spec)
-    if model and (fault := find_name_fault(model)):
-        raise InvalidInput(fault, hint="drumline flow run --help")
-    return _Agents(spec, project.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
+    anchored = project.anchor(model, typed=True)
+    if anchored:
+        project.check_model(anchored)
+    return _Agents(spec, anchored or (spec if spec.startswith("scripted:") else ""))

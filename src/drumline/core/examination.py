@@ -49,9 +49,11 @@ def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = 
     """What is still to be run before the work can be judged, or the verdict; `allowed` is a judge that was changed."""
     if state.conflicts:
         return Verdict.FAILED
-    failing = state.failing()
     untried = find_untried(orders, state)
-    pending = untried or (_find_repeatable(orders, state, run) if failing else None)
+    if untried is not None:
+        return untried
+    failing = state.failing()
+    pending = _find_repeatable(orders, state, run) if failing else None
     if pending is not None:
         return pending
     if not orders.lands:

@@ -15,9 +15,8 @@ import anyio
 from drumline.core.redaction import find_secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
-from drumline.extras import require_provider
 from drumline.isolation.outside import look_on
-from drumline.models.tiers import ALIASES, KEYS, PROVIDERS, find_default
+from drumline.models.tiers import KEYS, check_provider, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.jail import Wrapper
 from drumline.ports.processes import Processes
@@ -91,28 +90,6 @@ class BuiltinAgent(Record):
         return found[0] if found else session.explain_stop(silent=silent)
 
 
-def _check_provider(name: str) -> None:
-    """Refuse a provider that is unknown, or whose library is missing; without a name, that any library is missing.
-
-    The library that knows all providers is slow to load: the usual ones do without.
-    """
-    usual = [provider.name for provider in PROVIDERS]
-    spelled = ALIASES.get(name, name)
-    if not spelled or spelled in usual:
-        require_provider(spelled)
-        return
-    require_provider(spelled)
-    from pydantic_ai.providers import infer_provider_class
-
-    try:
-        infer_provider_class(spelled)
-    except ValueError as error:
-        message = f"unknown provider {name!r} (use one of {', '.join(usual)}, or another that pydantic-ai knows)"
-        raise InvalidInput(message, hint="drumline agents") from error
-    except ImportError:
-        return  # known, but its own library is missing; whoever asks it says so
-
-
 def open_builtin(
     argument: str,
     *,
@@ -129,7 +106,7 @@ def open_builtin(
         legal = "builtin or builtin:provider:model, such as builtin:openai:gpt-6.1-terra"
         raise InvalidInput(f"{argument!r} does not name a model (legal: {legal})", hint="drumline agents")
     environ = dict(os.environ)
-    _check_provider(provider or find_default("standard", environ).partition(":")[0])
+    check_provider(provider or find_default("standard", environ).partition(":")[0])
     return BuiltinAgent(
         processes=processes,
         model=argument,

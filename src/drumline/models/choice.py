@@ -15,7 +15,7 @@ from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.extras import require_provider
 from drumline.models.agency import AgentModels, ScriptedModels, refuse
-from drumline.models.tiers import KEYS, find_default, spell
+from drumline.models.tiers import KEYS, check_provider, find_default, spell
 from drumline.ports.agents import Agent
 from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Models, Question
@@ -74,12 +74,15 @@ class ChosenModels(Record):
         return self.agent if self.agent.startswith(SCRIPTED) else AGENT + self.agent
 
     def check(self, model: str) -> None:
-        """Refuse, before a run begins, a name that means nothing and a script that cannot be played."""
+        """Refuse, before a run begins, a name that means nothing, an unknown provider, and what cannot be opened."""
         if not (name := self.resolve(model)):
             raise InvalidInput(NOBODY, hint="drumline flow run FILE --model provider:model")
-        models = self._open(name)
-        if isinstance(models, ScriptedModels | AgentModels):
-            self.open_agent(models.spec)
+        if fault := find_name_fault(name):
+            raise InvalidInput(fault, hint="drumline flow run --help")
+        if name.startswith((SCRIPTED, AGENT)):
+            self.open_agent(name.removeprefix(AGENT))
+        else:
+            check_provider(spell(name).partition(":")[0])
 
     def _open(self, name: str, *, tier: str = "standard") -> Models:
         if fault := find_name_fault(name):

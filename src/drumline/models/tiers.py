@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from drumline.core.routing import TIERS
+from drumline.errors import InvalidInput
+from drumline.extras import require_provider
 from drumline.record import Record
 
 
@@ -50,3 +52,25 @@ def spell(model: str) -> str:
     """`provider:model` with the provider's name as it is called here."""
     provider, colon, name = model.partition(":")
     return f"{ALIASES.get(provider, provider)}{colon}{name}"
+
+
+def check_provider(name: str) -> None:
+    """Refuse a provider that is unknown, or whose library is missing; without a name, that any library is missing.
+
+    The library that knows all providers is slow to load: the usual ones do without.
+    """
+    usual = [provider.name for provider in PROVIDERS]
+    spelled = ALIASES.get(name, name)
+    if not spelled or spelled in usual:
+        require_provider(spelled)
+        return
+    require_provider(spelled)
+    from pydantic_ai.providers import infer_provider_class
+
+    try:
+        infer_provider_class(spelled)
+    except ValueError as error:
+        message = f"unknown provider {name!r} (use one of {', '.join(usual)}, or another that pydantic-ai knows)"
+        raise InvalidInput(message, hint="drumline agents") from error
+    except ImportError:
+        return  # known, but its own library is missing; whoever asks it says so

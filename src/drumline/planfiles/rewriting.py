@@ -83,11 +83,6 @@ def show_diff(before: str, after: str, path: str) -> str:
     return "\n".join(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm=""))
 
 
-def list_changed(diff: str) -> list[str]:
-    """The lines that a diff takes away and adds, wherever they stand."""
-    return [line for line in diff.splitlines() if line[:1] in "+-" and line[:4] not in ("+++ ", "--- ")]
-
-
 def _find_section(body: str, starts: list[int]) -> tuple[int, int] | None:
     """Where what stands under the heading begins, and where the next heading does."""
     tokens = parse_blocks(body)

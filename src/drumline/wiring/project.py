@@ -22,7 +22,7 @@ from drumline.core.flow.model import Flow
 from drumline.core.ids import NO_DRIVER, RunId, StepId
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.redaction import Redaction, read_redaction
-from drumline.core.routing import name_agent
+from drumline.core.routing import TIERS, name_agent
 from drumline.core.state import RunState
 from drumline.core.task import has_files
 from drumline.core.trust import Brought
@@ -113,6 +113,17 @@ class Project:
 
         processes = SupervisedProcesses(self.state_dir, NO_DRIVER)
         open_agent(spec, processes=processes, base=self.repository.top, sandbox=self.settings.sandbox)
+
+    def check_model(self, name: str) -> None:
+        """Refuse a model that cannot be asked, before a run begins; a tier is whatever is configured by then."""
+        from drumline.agents import open_agent
+        from drumline.models import open_models
+        from drumline.processes.supervised import SupervisedProcesses
+
+        processes, base = SupervisedProcesses(self.state_dir, NO_DRIVER), self.repository.top
+        open_it = partial(open_agent, processes=processes, base=base, sandbox=self.settings.sandbox)
+        if name not in TIERS:
+            open_models(open_agent=open_it, processes=processes).check(name)
 
     @cached_property
     def profiles(self) -> Mapping[str, Mapping[str, str]]:
