@@ -237,6 +237,36 @@ def test_an_append_without_a_token_needs_no_claim(store: Store) -> None:
     assert names_in(store.read(OF_A)) == ["x"]
 
 
+@pytest.mark.parametrize("stale", [False, True])
+def test_what_is_appended_at_once_is_all_there_or_nothing_of_it(store: Store, stale: bool) -> None:
+    token = claim(store, A)
+    for number in range(3):
+        append(store, {OF_A: add(str(number))}, token=token)
+    written = 0
+
+    for number in range(3, 40):
+        batch = {OF_A: add(str(number), "and", expected=len(store.read(OF_A)))}
+        before = names_in(store.read(OF_A))
+        last = store.append_now(batch, token=Token(token + stale))
+        after = names_in(store.read(OF_A))
+        assert after == (before if last is None else [*before, str(number), "and"])
+        assert last is None or last == store.read(OF_A)[-1].seq
+        written += last is not None
+
+    assert (written > 0) is not (stale or isinstance(store, MemoryStore))
+
+
+def test_what_is_appended_at_once_to_another_version_is_not_there(store: Store) -> None:
+    token = claim(store, A)
+    for number in range(5):
+        append(store, {OF_A: add(str(number))}, token=token)
+
+    refused = store.append_now({OF_A: add("x", expected=2)}, token=token)
+
+    assert refused is None
+    assert names_in(store.read(OF_A)) == list("01234")
+
+
 # --- many at once -----------------------------------------------------------------------------------------------
 
 

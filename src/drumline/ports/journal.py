@@ -44,6 +44,10 @@ class Journal(Protocol):
         """
         ...
 
+    def append_now(self, batch: Mapping[Stream, Addition], *, token: Token) -> int | None:
+        """Append at once, as `append` would; None if that has to wait for others, or to refuse: nothing is written."""
+        ...
+
     def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
         """The stream's events with a version above `after`, oldest first; only the given kinds if any are given."""
         ...

@@ -156,3 +156,12 @@ def _read_holder(line: str, file: str) -> int | None:
     covers = first <= _WRITE_LOCK_BYTE and (last == "EOF" or int(last) >= _WRITE_LOCK_BYTE)
     pid = int(words[4])
     return pid if covers and pid > 0 else None
+
+
+def copy_fault(error: Exception) -> Exception:
+    """One instance per caller: raising the same one in several tasks would tangle their tracebacks."""
+    if not isinstance(error, StoreError):
+        return error
+    twin = StoreError(str(error), hint=error.hint)
+    twin.__cause__ = error.__cause__
+    return twin

@@ -20,7 +20,7 @@ from drumline.errors import Conflict, StaleToken, StoreError
 from drumline.garbage import uncollected
 from drumline.ports.journal import UNSEALED, Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
-from drumline.store.faults import report_damage
+from drumline.store.faults import copy_fault, report_damage
 from drumline.store.requests import (
     MOST_AT_ONCE,
     ROW,
@@ -92,12 +92,9 @@ class SqliteStore:
         self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
     ) -> int:
         """Add to all streams of the batch at once, or to none; return the last sequence number."""
-        patient = self._alone < PATIENCE or self._alone % PROBE == 0
-        if not (patient or self._queue or settles) and token is not None and len(batch) == 1:
-            last = self._write_alone(batch, token)
-            if last is not None:
-                self._alone += 1
-                return last
+        last = None if settles or token is None else self.append_now(batch, token=token)
+        if last is not None:
+            return last
         parts = [Part(s, a.expected, [prepare(e) for e in a.events]) for s, a in batch.items()]
         import asyncio  # who only reads does without it
 
@@ -107,13 +104,21 @@ class SqliteStore:
             self._loop, self._queue = loop, []
         request = Request(parts=parts, token=token, settles=settles)
         self._queue.append(request)
-        if patient:
+        if self._is_patient:
             await self._share_turn()
         if request.outcome is None:
             self._flush()
         if isinstance(request.outcome, int):
             return request.outcome
         raise request.outcome or AssertionError("a flush leaves no request without an outcome")
+
+    def append_now(self, batch: Mapping[Stream, Addition], *, token: Token) -> int | None:
+        """Append at once; None, and nothing is written, if others may want a share of the turn, or it is refused."""
+        if self._is_patient or self._queue or len(batch) != 1:
+            return None
+        last = self._write_alone(batch, token)
+        self._alone += last is not None
+        return last
 
     def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
         """The stream's events with a version above `after`, oldest first; only the given kinds if any are given."""
@@ -233,6 +238,11 @@ class SqliteStore:
 
     # --- group commit -------------------------------------------------------------------------------------------
 
+    @property
+    def _is_patient(self) -> bool:
+        """Whether others may be about to append, too: they are asked for at first, and now and then."""
+        return self._alone < PATIENCE or self._alone % PROBE == 0
+
     async def _share_turn(self) -> None:
         """Let everybody who is ready queue up, too; whoever comes back first writes for all."""
         import asyncio
@@ -253,7 +263,7 @@ class SqliteStore:
         try:
             outcomes = self._write_group(queue)
         except Exception as error:
-            outcomes = [_copy(error) for _ in queue]
+            outcomes = [copy_fault(error) for _ in queue]
         for request, outcome in zip(queue, outcomes, strict=True):
             request.outcome = outcome
             if isinstance(outcome, int):
@@ -382,12 +392,3 @@ class SqliteStore:
 def _message(row: Sequence[str]) -> Message:
     kind, subject, value, comment, by, channel = row
     return Message(kind=kind, subject=subject, value=value, comment=comment, by=by, channel=channel)
-
-
-def _copy(error: Exception) -> Exception:
-    """One instance per caller: raising the same one in several tasks would tangle their tracebacks."""
-    if not isinstance(error, StoreError):
-        return error
-    twin = StoreError(str(error), hint=error.hint)
-    twin.__cause__ = error.__cause__
-    return twin

@@ -212,9 +212,8 @@ class StepNodes:
         return Note(step=list(events), run=[*count_usage(self._step, agent, self.state.spent[agent])])
 
     async def _append(self, note: Note) -> None:
-        """Record what is folded in already; nobody could tell whether an append that was cut off counts."""
-        with anyio.CancelScope(shield=True):
-            await self.ledger.record(note)
+        """Record what is folded in already."""
+        await self.ledger.record(note)
         self.work.line.settle()
 
     async def _note(self, event: ev.Event) -> None:

@@ -6,7 +6,7 @@ next, and before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -50,18 +50,36 @@ class WalkJournal:
         self._kept = self._kept.then(note)
 
     async def record(self, note: Note, settled: Sequence[int] = ()) -> None:
-        """Append now, together with what was kept."""
-        try:
-            self._writing.acquire_nowait()
-        except anyio.WouldBlock:
-            await self._writing.acquire()
-        try:
-            kept, self._kept = self._kept, Note()
-            await self._append(kept.then(note), settled)
-        finally:
-            self._writing.release()
+        """Append now, together with what was kept. Nobody could tell whether an append that was cut off counts.
 
-    async def _append(self, note: Note, settled: Sequence[int]) -> None:
+        Most are written at once. Only others need a scope that keeps a stop from being heard, which costs as much.
+        """
+        batch = None
+        if not self._writing.locked():
+            batch = self._collect(note, settled)
+            if self._write_now(batch, settled):
+                return
+        with anyio.CancelScope(shield=True):
+            async with self._writing:
+                batch = self._collect(note, settled) if batch is None else batch
+                if batch:
+                    await self.store.append(batch, token=self.token, settles=settled)
+                self._count(batch)
+
+    def _write_now(self, batch: Mapping[Stream, Addition], settled: Sequence[int]) -> bool:
+        """Whether there was nothing to write, or all of it could be written without waiting for anybody."""
+        written = not batch or (not settled and self.store.append_now(batch, token=self.token) is not None)
+        if written:
+            self._count(batch)
+        return written
+
+    def _count(self, batch: Mapping[Stream, Addition]) -> None:
+        self.version += len(batch[self.stream].events) if self.stream in batch else 0
+
+    def _collect(self, note: Note, settled: Sequence[int]) -> Mapping[Stream, Addition]:
+        """What is appended now: what was kept, the note, and what the visits have used by then."""
+        kept, self._kept = self._kept, Note()
+        note = kept.then(note)
         before = self.meter.total
         for event in note.step:
             self.meter.note(event)
@@ -70,6 +88,4 @@ class WalkJournal:
         if note.run or counted or settled:
             check_events(self.run, note.run)
             batch[Stream(self.run.id)] = Addition(events=[*counted, *note.run])
-        if batch:
-            await self.store.append(batch, token=self.token, settles=settled)
-        self.version += len(note.step)
+        return batch
