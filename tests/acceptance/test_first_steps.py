@@ -164,6 +164,7 @@ def test_the_first_run_shows_the_commands_it_will_execute_and_the_second_does_no
     assert "test 1 = 1" in first.err
     assert "it will execute 4 different checks" in first.err
     assert "it will execute" not in second.err
+    assert first.err.count("setup made 1 file that git does not ignore (ready): that lands with the work") == 1
 
 
 def test_doctor_tells_what_it_found(user: User) -> None:

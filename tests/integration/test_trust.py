@@ -172,7 +172,7 @@ def test_a_steps_own_command_is_shown_before_it_runs_and_does_not_overrule_agent
     dry_json = json.loads(cli("run", PLAN, *AUTO, "--dry-run", "--json")[1])
     ran = cli("run", PLAN, *AUTO)
 
-    assert "agent: command:echo 2 > step-2.txt works on step-2, whatever --agent says" in valid
+    assert "agent: command:echo 2 > step-2.txt works on step-2, as the plan says, whatever --agent is" in valid
     assert "      agent: command:echo 2 > step-2.txt" in dry
     assert [step["agent"] for step in dry_json["steps"]] == ["", "command:echo 2 > step-2.txt"]
     assert ran[0] == 0, ran[1]

@@ -19,6 +19,8 @@ NAMED = (
     ".ai/specs/*/implement.md",
     "plans/*/root.md",
     "plans/*.md",
+    "docs/plans/*/root.md",
+    "docs/plans/*.md",
     "thoughts/*/plans/*/root.md",
     "thoughts/*/plans/*.md",
     "specs/*/tasks.md",
@@ -34,6 +36,7 @@ PLACES = (
     "thoughts/*/plans/*.md",
     "plans/steps",
     "plans/*/root.md",
+    "docs/plans/*/root.md",
     "docs/maestro/state/active-session.md",
     "specs/*/tasks.md",
     ".kiro/specs/*/tasks.md",
@@ -59,7 +62,8 @@ def find_plan(text: str, *, here: Path, top: Path) -> Path:
     known = {place.parent if place.name == ROOT else place for place in _usual(top, NAMED)}
     meant = did_you_mean(path.name, {place.stem: None for place in known})
     raise InvalidInput(
-        f"there is no plan at {text!r}, and none of that name in plans, thoughts/*/plans or {SPECS.as_posix()}{meant}",
+        f"there is no plan at {text!r}, and none of that name in plans, docs/plans, thoughts/*/plans or "
+        f"{SPECS.as_posix()}{meant}",
         hint="drumline validate PATH/TO/PLAN",
     )
 

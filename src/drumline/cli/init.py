@@ -14,6 +14,7 @@ import click
 from drumline.app.adopting import Adoption, choose_adopted
 from drumline.app.convert import template, write_pages
 from drumline.app.detection import Found, detect_at_head
+from drumline.app.planplace import PLANS, choose_folder
 from drumline.app.provided import find_provided
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
@@ -27,7 +28,7 @@ from drumline.wiring import open_project
 
 
 @click.command("init")
-@click.option("--plan", "plan", default="", metavar="NAME", help="Write a plan to begin with into plans/NAME, too.")
+@click.option("--plan", "plan", default="", metavar="NAME", help="Write a plan to begin with, too: plans/NAME.")
 @click.option("--accept", is_flag=True, help="Write the commands that are found, by kind, without asking.")
 @json_option
 def command(plan: str, accept: bool, as_json: bool) -> None:
@@ -40,8 +41,9 @@ def command(plan: str, accept: bool, as_json: bool) -> None:
         found = replace(found, provide=find_provided(project.repository, detected))
     written = _write_config(path)
     created = [".drumline/config.toml"] if written else []
+    begun = f"{choose_folder(project.here)}/{plan}"
     if plan:
-        created += _begin_plan(project.here, plan)
+        created += _begin_plan(project.here, plan, begun)
     if as_json:
         if accept and found.found:
             found.write(path)
@@ -51,8 +53,9 @@ def command(plan: str, accept: bool, as_json: bool) -> None:
     click.echo("wrote .drumline/config.toml" if written else _tell_kept(accept=accept and bool(found.found)))
     _offer(found, path, accept=accept)
     if plan:
-        click.echo(f"wrote a plan to begin with: plans/{plan}")
-        say(f"  next: edit it, then: drumline validate plans/{plan}")
+        beside = ", because setuptools would take a folder plans at the top for a package"
+        click.echo(f"wrote a plan to begin with: {begun}{'' if begun.startswith(PLANS) else beside}")
+        say(f"  next: edit it, then: drumline validate {begun}")
     else:
         say("  next: set your agent in it, then: drumline validate PATH/TO/PLAN")
 
@@ -82,13 +85,13 @@ def _list_json(found: Sequence[Found]) -> list[dict[str, object]]:
     return [{"kind": each.kind, "command": each.command, "from": each.place} for each in found]
 
 
-def _begin_plan(here: Path, name: str) -> list[str]:
+def _begin_plan(here: Path, name: str, place: str) -> list[str]:
     if not legal_id(name):
         message = f"{name!r} cannot name a plan: use letters, digits, '.', '_' and '-'"
         raise InvalidInput(message, hint="drumline init --plan my-plan")
     pages = template(name, date=time.strftime("%Y-%m-%d"))
-    write_pages(here / "plans" / name, pages)
-    return [f"plans/{name}/{page.name}" for page in pages]
+    write_pages(here / place, pages)
+    return [f"{place}/{page.name}" for page in pages]
 
 
 def _write_config(path: Path) -> bool:

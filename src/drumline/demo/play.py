@@ -87,9 +87,9 @@ class Play:
         tell("", "The checkout was not touched, except that the plan's files say what is done:")
         self._git("diff", "--stat", "--", PLAN)
         if self.kept:
-            self._suggest(branch)
+            self._suggest()
 
-    def _suggest(self, branch: str) -> None:
+    def _suggest(self) -> None:
         program = Path(sys.executable).with_name("drumline")
         name = str(program) if program.exists() else f"{sys.executable} -m drumline"
         tell("", "Look around (the folder is kept; make demo makes a new one each time):", "")
@@ -98,7 +98,7 @@ class Play:
             f"{name} status",
             f"{name} why step-3",
             f"{name} logs step-4",
-            f"git merge {branch} && python3 -m tally README.md",
+            f"{name} merge --plan-files && python3 -m tally README.md",
         ):
             tell(f"  {line}")
 

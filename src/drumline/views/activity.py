@@ -75,7 +75,7 @@ def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
         case Phase.LANDING | Phase.LANDED:
             return Activity(node="land", text="landing", since=since)
         case _:
-            return Activity(node="prepare", text="preparing its workspace", since=since)
+            return Activity(node="prepare", text=_prepare(snapshot, state), since=since)
 
 
 def _walking(walk: Walk) -> Activity:
@@ -130,6 +130,13 @@ def _at_work(snapshot: Snapshot, step: StepId, state: StepState) -> Activity:
         left = duration(begins - snapshot.now)
         return Activity(node="wait", text=f"attempt {started.attempt} in {left}", since=entry.at, until=begins)
     return Activity(node=started.node, text=_attempt(snapshot, step, state), since=begins)
+
+
+def _prepare(snapshot: Snapshot, state: StepState) -> str:
+    """A setup command may take minutes: a person wants to know that it is that."""
+    setup = snapshot.run.begun.setup
+    waits = state.phase is Phase.PREPARING and setup
+    return f"preparing its workspace: $ {flatten(setup, LONGEST_COMMAND)}" if waits else "preparing its workspace"
 
 
 def _attempt(snapshot: Snapshot, step: StepId, state: StepState) -> str:

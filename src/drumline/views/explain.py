@@ -167,7 +167,7 @@ def _agents(steps: Sequence[Step]) -> Iterable[str]:
         if step.agent:
             named.setdefault(step.agent, []).append(step.id)
     for agent, ids in named.items():
-        yield f"  agent: {flatten(agent)} works on {_some(ids)}, whatever --agent says"
+        yield f"  agent: {flatten(agent)} works on {_some(ids)}, as the plan says, whatever --agent is"
 
 
 def _roles(steps: Sequence[Step]) -> Iterable[str]:

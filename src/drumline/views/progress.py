@@ -331,6 +331,18 @@ def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
     return Told(event="notice", text=f"{scene.step}: {flatten('; '.join(told))}", data=data)
 
 
+def _ready(scene: _Scene, event: ev.WorkspaceReady) -> Told | None:
+    """What the setup command made and git does not ignore; each name is said once in a run."""
+    new = [name for name in event.left if name not in scene.progress.named]
+    scene.progress.named.update(new)
+    if not new:
+        return None
+    files = count(sum(event.left[name] for name in new), "file")
+    told = f"setup made {files} that git does not ignore ({name_some(map(flatten, new))}): that lands with the work"
+    data = {"step": scene.step, "notices": [told]}
+    return Told(event="notice", text=f"{scene.step}: {told}; put them into a .gitignore and commit it", data=data)
+
+
 def _lost(scene: _Scene, event: ev.WorkLost) -> Told:
     data = {"step": scene.step, "what": event.what, "driver": event.driver or None, "killed": event.killed or None}
     killed = f" ({flatten(event.killed, LONGEST_NOTICE)})" if event.killed else ""
@@ -372,6 +384,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.CheckEnded: _check_ended,
         ev.StepRestarted: _restarted,
         ev.StepRechecked: _restarted,
+        ev.WorkspaceReady: _ready,
         ev.WorkLost: _lost,
     }
 )

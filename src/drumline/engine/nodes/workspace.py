@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
+from drumline.core.firstlines import find_first
 from drumline.core.ids import Commit, Tree
 from drumline.core.products import MOST_WALKED, asks_for, choose_products, sort_present, stays
 from drumline.core.stepstate import StepState
@@ -51,7 +53,8 @@ async def _install(work: StepWork) -> str:
     if ended.killed:
         raise ChildKilled(f"the setup command {command}")
     why = ended.message or f"exit code {ended.exit_code}"
-    return f"setup command failed ({why}): {command}" if ended.exit_code != 0 else ""
+    told = " / ".join(find_first(ended.output))
+    return f"setup command failed ({why}): {command}{told and f': {told}'}" if ended.exit_code != 0 else ""
 
 
 async def act(work: StepWork, state: StepState) -> Note:
@@ -73,7 +76,8 @@ async def act(work: StepWork, state: StepState) -> Note:
     if made != tree:  # what is on no branch is gone once the user prunes the repository
         await workspaces.keep(step, SETUP, made, base=base)
     now = await look_for_ignored(workspaces, step, work.orders.step.files)
-    ready = _describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files)
+    left = Counter(path.partition("/")[0] for path in await workspaces.changed(base, made)) if made != tree else {}
+    ready = _describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files, dict(left))
     if made == tree and stays(now):  # else the next step needs all of it again
         await workspaces.note_setup(step, name)
     return Note(step=[ready])
@@ -84,7 +88,9 @@ def _recall(state: StepState) -> Mapping[str, str]:
     return {**dict.fromkeys(state.ignored, ""), **state.fingerprints}
 
 
-def _describe(tree: Tree, present: Mapping[str, str], wanted: Sequence[str]) -> ev.WorkspaceReady:
+def _describe(
+    tree: Tree, present: Mapping[str, str], wanted: Sequence[str], left: Mapping[str, int]
+) -> ev.WorkspaceReady:
     chosen = choose_products(present, wanted=wanted, most=MOST_WALKED)
     named = [path for path in chosen if present[path] and any(asks_for(entry, path) for entry in wanted)]
-    return ev.WorkspaceReady(tree=tree, ignored=chosen, fingerprints={path: present[path] for path in named})
+    return ev.WorkspaceReady(tree=tree, ignored=chosen, fingerprints={path: present[path] for path in named}, left=left)
