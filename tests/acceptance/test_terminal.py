@@ -107,9 +107,9 @@ def test_manual_items_are_judged_one_by_one(tmp_path: Path) -> None:
     accept_commands(user, PLAN)
     with open_terminal(user) as terminal:
         terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "critical")
-        terminal.await_text("1 of 2, step-1: It reads well Good? (y/n):")
+        terminal.await_text("1 of 2, step-1: It reads well. Good? (y/n):")
         terminal.press("y", "Enter")
-        terminal.await_text("2 of 2, step-1: It is short Good? (y/n):")
+        terminal.await_text("2 of 2, step-1: It is short. Good? (y/n):")
         terminal.press("y", "Enter")
         terminal.await_text("Comment")
         terminal.press("Enter")

@@ -5,6 +5,7 @@ The streams are of real runs against the scripted model server; `test_agent_read
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from tests.unit.test_agent_readers import assign
 from tests.unit.test_agent_readers_more import read_stream
 
-from drumline.agents import claude, copilot, gemini, goose, opencode, qwen
+from drumline.agents import claude, codex, copilot, gemini, goose, opencode, qwen
 from drumline.agents.edited import describe_edit
 from drumline.agents.program import Program
 from drumline.core.flow.model import Json
@@ -21,8 +22,7 @@ from drumline.isolation.transcripts import name_happenings
 from drumline.views.transcript import read_happened, transcript_lines
 
 REPO = Path("/repo")
-PROGRAMS = {one.name: one for one in (claude.PROGRAM, copilot.PROGRAM, gemini.PROGRAM, goose.PROGRAM)}
-PROGRAMS |= {one.name: one for one in (opencode.PROGRAM, qwen.PROGRAM)}
+PROGRAMS = {one.PROGRAM.name: one.PROGRAM for one in (claude, codex, copilot, gemini, goose, opencode, qwen)}
 WORK = """\
 12:00:00  I begin.
 12:00:00  edits hello.txt
@@ -41,6 +41,18 @@ def show(program: Program, folder: Path, events: Iterable[Mapping[str, Json]]) -
                 keep(happening)
     told = read_happened(name_happenings(log).read_text(encoding="utf-8").splitlines())
     return "\n".join(line.text for line in transcript_lines(told, lambda at: "12:00:00"))
+
+
+@pytest.fixture(autouse=True)
+def codex_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home of Codex with the record of the session in its stream: only there it says which lines a patch changes."""
+    session = next(read_stream("codex.work"))["thread_id"]
+    record = tmp_path / "codex" / "sessions/2026/11/19" / f"rollout-2026-11-19T06-55-32-{session}.jsonl"
+    record.parent.mkdir(parents=True)
+    # The program writes JSON without spaces, by which lines are found.
+    lines = (json.dumps(line, separators=(",", ":")) for line in read_stream("codex.record"))
+    record.write_text("".join(f"{line}\n" for line in lines))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -82,7 +82,7 @@ def test_the_board_at_40_columns() -> None:
         "run r1 · parallel · scripted:demo.yaml",
         "███████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 1/5",
         "✓ step-1 Lay the foundati… 1/1 012345678",
-        "◐ step-2 Raise t… check 2 of 3: check 2…",
+        "◐ step-2 Raise t… check 2 of 3: che… 10s",
         "■ step-3 屋根を葺く…  still failing aft…",
         "· step-4 Move in      needs step-2 (run…",
         "? step-5 Paint        gate approve-step…",

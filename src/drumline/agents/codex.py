@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from drumline.agents.edited import describe_edit
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text
 from drumline.agents.strictness import fits_strict_mode
@@ -209,7 +211,8 @@ class CodexReader:
                 yield Happening(kind="text", text=self._text)
             case "file_change" if item.get("status") == "completed":
                 for change in read_list(item.get("changes")):
-                    yield Happening(kind="edit", text=read_text(read_map(change).get("path")), call=call)
+                    path = read_text(read_map(change).get("path"))
+                    yield Happening(kind="edit", text=path, call=call, detail=self._find_lines(path))
             case "file_change":
                 self._notices.append("a patch of it was refused")
                 yield Happening(kind="notice", text=self._notices[-1])
@@ -225,6 +228,15 @@ class CodexReader:
             case "error":
                 self._notices.append(read_text(item.get("message")))
                 yield Happening(kind="notice", text=self._notices[-1])
+
+    def _find_lines(self, path: str) -> str:
+        """The lines that its last patch of a file changes, from the record of its session: its events name files only.
+
+        It writes a patch down before it applies it.
+        """
+        patches = [read_text(call.get("input")) for call in _read_record(self._session, self._log, "custom_tool_call")]
+        told = (describe_edit(patch, path) for patch in reversed(patches))
+        return next(filter(None, told), "")
 
     def _read_value(self) -> Json:
         """The answer as a value, if one was wanted; nobody has looked yet whether it fits."""
@@ -244,7 +256,7 @@ def _read_begun(item: Mapping[str, Json]) -> Iterator[Happening]:
     call = read_text(item.get("id"))
     match item.get("type"):
         case "command_execution":
-            yield Happening(kind="command", text=read_text(item.get("command")), call=call)
+            yield Happening(kind="command", text=_unwrap(read_text(item.get("command"))), call=call)
         case "file_change":
             paths = (read_text(read_map(change).get("path")) for change in read_list(item.get("changes")))
             yield Happening(kind="tool", text=f"patch {', '.join(paths)}", call=call)
@@ -253,6 +265,16 @@ def _read_begun(item: Mapping[str, Json]) -> Iterator[Happening]:
             yield Happening(kind="tool", text=tool, call=call)
         case "web_search":
             yield Happening(kind="tool", text=f"search {read_text(item.get('query'))}", call=call)
+
+
+def _unwrap(command: str) -> str:
+    """The command that a shell was given: that it is a shell which runs it says nothing."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return command
+    is_shell = len(words) == 3 and words[0].rpartition("/")[2] in ("bash", "sh", "zsh") and words[1] in ("-c", "-lc")
+    return words[2] if is_shell else command
 
 
 def _read_spent(session: str, log: Path) -> Mapping[str, float] | None:

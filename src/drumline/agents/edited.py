@@ -38,6 +38,6 @@ def _pick_lines(patch: str, path: str) -> Iterator[str]:
     inside = True
     for line in patch.splitlines():
         if found := FILE.match(line):
-            inside = not path or found[1].strip() == path
+            inside = not path or path == found[1].strip() or path.endswith(f"/{found[1].strip()}")
         elif inside and line[:1] in ("+", "-", "@") and not line.startswith(("+++ ", "--- ")):
             yield line

@@ -58,7 +58,7 @@ class Ticks:
         if not self.left:
             return "Answer: "
         item, number = self._items[len(self._good)], len(self._good) + 1
-        return f"{number} of {len(self._items)}, {flatten(item.step)}: {flatten(item.text)} Good? (y/n): "
+        return f"{number} of {len(self._items)}, {flatten(item.step)}: {flatten(item.text).rstrip('.')}. Good? (y/n): "
 
     @property
     def answer(self) -> str:

@@ -34,7 +34,7 @@ def describe_doing(snapshot: Snapshot, step: StepId, room: int) -> str:
     told, used = tell_happened(snapshot.happened.get(step)), describe_used(sum_so_far(snapshot, step))
     if not _is_agents(doing) or not told:
         whole = _join(doing.words, used, since)
-        return whole if width(whole) <= room else f"{doing.words} {since}".strip()
+        return whole if width(whole) <= room else _join(cut(doing.words, room - width(since) - 1), "", since)
     for words in (doing.words, doing.node):
         whole = _join(f"{words}: {told}", used, since)
         if width(whole) <= room:

@@ -326,7 +326,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     there = merges or bool(snapshot.run.begun.checkout)
     onwards = state in (RunStanding.PARKED, RunStanding.INTERRUPTED)  # it is to be driven on first
     if anything_landed and not there and not onwards:
-        look.append(merge_command(snapshot.run))
+        look.insert(0 if state is RunStanding.DONE else len(look), merge_command(snapshot.run))
     return tuple(look)
 
 
