@@ -64,6 +64,28 @@ def test_the_page_is_drawn_in_light_and_in_dark(user: User, tmp_path: Path) -> N
     assert dark[DARK_GREEN] > 500
 
 
+@pytest.mark.long
+@pytest.mark.skipif(CHROMIUM is None, reason="the page is printed by the distribution's chromium, which is missing")
+def test_on_paper_every_change_is_unfolded(user: User, tmp_path: Path) -> None:
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "a line\n" * 400}})
+    assert user.run().code == 0
+    user.drumline("report", "--html", "-o", "report.html")
+    page = user.repo / "report.html"
+    folded = tmp_path / "folded.html"
+    folded.write_text(page.read_text(encoding="utf-8").replace("::details-content", "::nothing"), encoding="utf-8")
+
+    assert count_pages(page, tmp_path / "page.pdf") >= count_pages(folded, tmp_path / "folded.pdf") + 4
+
+
+def count_pages(page: Path, paper: Path) -> int:
+    """How many sheets a page takes when it is printed."""
+    assert CHROMIUM is not None
+    profile = f"--user-data-dir={paper.with_suffix('')}"
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", profile, f"--print-to-pdf={paper}"]
+    subprocess.run([*command, page.as_uri()], check=True, capture_output=True, timeout=300)
+    return paper.read_bytes().count(b"/Type /Page\n")
+
+
 def draw(page: Path, picture: Path, *options: str) -> Counter[tuple[int, ...]]:
     """How many points of the picture that a browser draws have each colour."""
     assert CHROMIUM is not None

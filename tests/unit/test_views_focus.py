@@ -38,7 +38,7 @@ def test_the_row_of_a_step_in_work_says_what_its_agent_does() -> None:
 
     assert draw(Focus())[4] == "◐ step-2 Raise the walls      implement, attempt 1: edits src/walls/north.py 10s"
     assert draw(Focus(), wide=60)[4] == "◐ step-2 Raise the wa… implement: edits src/walls/north… 10s"
-    assert draw(Focus(), wide=40)[4] == "◐ step-2 Raise th… implement, attempt 1…"
+    assert draw(Focus(), wide=40)[4] == "◐ step-2 Raise t… implement, attemp… 10s"
     assert draw(Focus(), told=told)[4].endswith("implement, attempt 1: $ pytest -q tests/walls 10s")
     assert draw(Focus(), told=None)[4].endswith("implement, attempt 1 10s")
 

@@ -40,7 +40,8 @@ def describe_doing(snapshot: Snapshot, step: StepId, room: int) -> str:
         if width(whole) <= room:
             return whole
     left = room - width(_join(f"{doing.node}: ", "", since))
-    return _join(f"{doing.node}: {cut(told, left)}" if left >= LEAST_TOLD else doing.words, "", since)
+    short = f"{doing.node}: {cut(told, left)}" if left >= LEAST_TOLD else cut(doing.words, room - width(since) - 1)
+    return _join(short, "", since)
 
 
 def tell_happened(last: Happened | None) -> str:

@@ -16,6 +16,7 @@ LONGEST = 400
 """Characters of a question in a line of progress."""
 SHORT_QUESTION = 120
 """Characters of a question that is told in one line, however it was written."""
+ASKS = " asks: "
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 
 
@@ -136,7 +137,9 @@ def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
     how = more if width(more) <= wide - 2 else how
     if given is not None:
         how = f"answered: {flatten(given)}"
-    question = f"? {opened.gate}: {split_question(opened)[0]}"
+    headline = split_question(opened)[0]
+    asked = headline.partition(ASKS)[2] if opened.kind in OF_AGENTS else ""
+    question = f"? {opened.gate}: {asked or headline}"  # the name of the gate says who asks
     return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
 
 

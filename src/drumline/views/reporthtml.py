@@ -53,7 +53,7 @@ _KEY = (
     ("--ready-line", "an agent works"),
     ("--done-line", "checks"),
     ("--running-line", "landing"),
-    ("--line", "other nodes"),
+    ("--line", "setup and other nodes"),
     ("--parked-line", "waits at a gate"),
     ("--hot", "critical path"),
 )
