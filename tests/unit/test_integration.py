@@ -22,7 +22,7 @@ from drumline.core.baseline import look_up
 from drumline.core.commands import Attempt, Command, Finish, Land, Park, Rebase, RunCheck, TakeTicket
 from drumline.core.examination import Verdict
 from drumline.core.ids import Commit, StepId, Tree
-from drumline.core.landing import land, list_repeatable
+from drumline.core.landing import land, list_repeatable, tell_integration
 from drumline.core.orders import orders_for
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.runfold import fold_run
@@ -118,6 +118,17 @@ def test_markers_that_are_left_go_back_like_the_conflict_itself() -> None:
 
     assert isinstance(next_command(ONE, events), Attempt)
     assert (state.integrations, state.clash) == (2, Clash(since=(StepId("step-2"),), conflicts=("a.py",)))
+
+
+def test_what_landed_before_an_attempt_at_it_is_named_with_what_landed_after() -> None:
+    left = ev.LandingRefused(reason="unresolved conflicts are left in a.py", conflicts=("a.py",))
+    moved = ev.WorkRebased(base=NEW, ready=Tree("new"), tree=TOGETHER, since=(StepId("step-3"),))
+    events = [*joined("a.py"), *worked(2), moved, *judged(0), LANDING, left]
+
+    state = fold_step(StepState(), events)
+
+    assert state.find_clash() == Clash(since=(StepId("step-2"), StepId("step-3")), conflicts=("a.py",))
+    assert "what landed since its base (step-2, step-3)" in tell_integration(state)
 
 
 def test_what_failed_before_the_work_began_still_shows_what_the_work_did() -> None:

@@ -136,7 +136,7 @@ def _asks_first(run: RunState) -> bool:
 def _tell_commits(state: StepState, run: RunState) -> str:
     """Where both sides can be seen."""
     own = f"its own work is {state.change[:SHORT]}" if state.change is not None else ""
-    since = [run.finished[step] for step in (state.moved.since if state.moved else ()) if step in run.finished]
+    since = [run.finished[step] for step in state.since if step in run.finished]
     theirs = [f"{ended.step} is {ended.commit[:SHORT]}" for ended in since if ended.commit is not None]
     return ", ".join(part for part in (own, *theirs[:MOST_NAMED]) if part)
 

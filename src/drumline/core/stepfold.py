@@ -80,7 +80,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.feedback = state.faults() or state.feedback
     state.learned, state.mending = (*state.learned, *state.settle_fix()), ()
     _begin_round(state, event.round)
-    state.moved, state.joined, state.shown, state.clash = None, False, {}, None
+    state.moved, state.joined, state.shown, state.clash, state.earlier = None, False, {}, None, ()
     state.strayed, state.sharing = NOTHING, ()
     state.change = state.origin = None
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
@@ -344,7 +344,7 @@ def _mutants_ended(state: StepState, event: ev.MutantsEnded, _: Phase) -> None:
 
 
 def _landing_started(state: StepState, event: ev.LandingStarted, _: Phase) -> None:
-    state.clash = None  # it passes
+    state.earlier, state.clash = state.since, None  # it passes
     state.landing_head = state.landing_head or event.head
     state.candidate = event.commit
 

@@ -61,8 +61,8 @@ class StepState(Attempts):
     `moved` is how the work came to its present base if that is not the one it began with, `joined` whether that
     happened since the last attempt; `change` is then the work as that left it, on the commit `origin`.
     `integrations` counts the attempts at work that failed only together with what landed meanwhile; they use up no fix.
-    `clash` is what the latest attempt was told of that. `timeouts` counts attempts whose time was up, `passing` are the
-    checks that pass since the last of them.
+    `clash` is what the latest attempt was told of that, `earlier` what had landed when it was about to land before.
+    `timeouts` counts attempts whose time was up, `passing` are the checks that pass since the last of them.
 
     `reviews` counts attempts at what reviewers found, which use up no fix either; `reviewed` is the last look of one,
     `findings` are what was found since the work began, by id, and `numbered` counts those of all rounds;
@@ -122,6 +122,7 @@ class StepState(Attempts):
     timeouts: int = 0
     passing: tuple[str, ...] = ()
     clash: Clash | None = None
+    earlier: tuple[StepId, ...] = ()
     feedback: tuple[ev.CheckEnded, ...] = ()
     mending: tuple[ev.CheckEnded, ...] = ()
     learned: tuple[Fix, ...] = ()
@@ -184,7 +185,13 @@ class StepState(Attempts):
         together = (self.joined or self.clash is not None) and bool(self.faults())
         if not together and not self.conflicts:
             return None
-        return Clash(since=self.moved.since if self.moved else (), conflicts=self.conflicts)
+        return Clash(since=self.since, conflicts=self.conflicts)
+
+    @property
+    def since(self) -> tuple[StepId, ...]:
+        """What landed since the base of the work, also before the attempts that were to let it pass together."""
+        told = self.clash.since if self.clash else ()
+        return tuple(dict.fromkeys((*self.earlier, *told, *(self.moved.since if self.moved else ()))))
 
     def failing(self) -> tuple[ev.CheckEnded, ...]:
         """Checks that did not pass on the tree as it is, in order."""

@@ -194,5 +194,5 @@ def tell_tries(state: StepState, *, in_all: bool = False) -> str:
 
 def tell_since(state: StepState) -> str:
     """What landed since the base of work that passes alone and fails with it."""
-    since = ", ".join(state.moved.since) if state.moved else ""
+    since = ", ".join(state.since)
     return f"with what landed since its base ({since})" if since else "with what landed since its base"
