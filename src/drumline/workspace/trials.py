@@ -13,6 +13,8 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
+import anyio
+
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.errors import GitError
 from drumline.record import Record, replace
@@ -47,11 +49,7 @@ class Trial(Record):
     async def find(self, commit: Commit, others: Sequence[Neighbour]) -> Mapping[StepId, Sequence[str]]:
         """The files in which a commit conflicts with what others have in their workspaces; one git merges all."""
         git = replace(self.git, limit=LIMIT)
-        made: dict[StepId, Commit] = {}
-        for other in others[:MOST]:
-            with suppress(GitError, OSError, ValueError):
-                theirs = await self._peek(git, other)
-                made |= {other.step: theirs} if theirs is not None else {}
+        made = await self._peek_all(git, others[:MOST])
         if not made:
             return {}
         text = "".join(f"{commit} {theirs}\n" for theirs in made.values()).encode()
@@ -60,6 +58,20 @@ class Trial(Record):
             found = zip(made, _read_merges(merged.out.decode("utf-8", "surrogateescape")), strict=False)
             return {step: paths for step, paths in found if paths}
         return {}
+
+    async def _peek_all(self, git: Git, others: Sequence[Neighbour]) -> dict[StepId, Commit]:
+        """What is in these workspaces now, looked at side by side; an attempt ends only after that."""
+        made: dict[StepId, Commit] = {}
+
+        async def peek(other: Neighbour) -> None:
+            with suppress(GitError, OSError, ValueError):
+                theirs = await self._peek(git, other)
+                made.update({other.step: theirs} if theirs is not None else {})
+
+        async with anyio.create_task_group() as tasks:
+            for other in others:
+                tasks.start_soon(peek, other)
+        return {other.step: made[other.step] for other in others if other.step in made}
 
     async def _peek(self, git: Git, other: Neighbour) -> Commit | None:
         """What is in a workspace now, as a commit that nothing points at; None if that is what it began with."""
