@@ -144,6 +144,15 @@ def test_the_log_of_a_blocked_visit_says_so_and_a_lost_one_starts_again() -> Non
     assert told == [["work#1: blocked: no compiler"], ["work#1: lost with its driver; it starts again"]]
 
 
+def test_what_was_remarkable_about_a_blocked_visit_is_told_with_it() -> None:
+    blocked = NodeBlocked(node=WORK, visit=1, reason="no compiler", notices=("it wrote\noutside",))
+
+    *_, line = tell(*BEGUN[1:], blocked)
+
+    assert line.text == "work is blocked: no compiler; it wrote outside"
+    assert line.data["notices"] == ["it wrote\noutside"]
+
+
 def test_the_board_shows_what_was_spent() -> None:
     out = waiting_attempt(node=WORK, visit=1, question="Which?", usage={"input": 9.0, "cost_usd": 0.25})
     snapshot = seen(history_of(*BEGUN, out, flows={"main": MAIN}), live=False)

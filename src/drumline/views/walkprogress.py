@@ -78,8 +78,10 @@ def _node_lost(scene: WalkScene, event: fev.NodeLost) -> Told | None:
 
 
 def _node_blocked(scene: WalkScene, event: fev.NodeBlocked) -> Told:
-    text = f"{visit_name(_key(event))} is blocked: {flatten(event.reason, LONGEST_REASON)}"
-    return _told(scene, "node_blocked", text, **_where(event), failure=event.failure, reason=event.reason)
+    remarks = f"; {tell_notices(event.notices)}" if event.notices else ""
+    text = f"{visit_name(_key(event))} is blocked: {flatten(event.reason, LONGEST_REASON)}{remarks}"
+    data = {**_where(event), "failure": event.failure, "reason": event.reason}
+    return _told(scene, "node_blocked", text, **data, **_list(event.notices))
 
 
 def _attempt_started(scene: WalkScene, event: AttemptStarted) -> Told | None:
