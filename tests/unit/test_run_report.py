@@ -87,6 +87,18 @@ def test_a_blocker_that_nobody_could_confirm_is_unresolved_and_one_that_is_wrong
     assert "- c9: blocker open: Lost" in report_md(report)
 
 
+def test_a_finding_that_somebody_accepted_names_who_did() -> None:
+    finding = Finding(id="c-F1", severity=Severity.CONCERN, step=StepId("c"), title="Slow")
+    accepted = Found(finding=finding, settled=Settlement.ACCEPTED, settled_by="kim", why="it is rare")
+    scene = Scene(steps=[step_of("c")], events=[finish("c", findings=(accepted,))], live=())
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams={}, diffs={})))
+
+    assert [(one["settled"], one["settled_by"], one["why"]) for one in report["concerns"]] == [
+        ("accepted", "kim", "it is rare")
+    ]
+
+
 @pytest.mark.parametrize(
     ("reads", "tier", "model"), [(False, "strong", "opus"), (True, "strong", "haiku"), (False, "huge", None)]
 )

@@ -20,7 +20,8 @@ GONE = frozenset({Settlement.FIXED.value, Settlement.WRONG.value, Settlement.STE
 
 
 class Finding(Record, rename={"chunk_id": "chunkId"}):
-    """What a reviewer found. `settled` is what became of it, null if nothing has; `confirmed` is who confirmed it.
+    """What a reviewer found. `settled` is what became of it, null if nothing has, `settled_by` who says so;
+    `confirmed` is who confirmed it.
 
     `step` is empty if the reviewer named one that there is not; `chunkId` is what it named in any case.
     """
@@ -36,6 +37,7 @@ class Finding(Record, rename={"chunk_id": "chunkId"}):
     by: str
     confirmed: str | None
     settled: str | None
+    settled_by: str
     why: str
 
 
@@ -118,5 +120,6 @@ def _tell(found: Found) -> Finding:
         by=finding.by,
         confirmed=found.confirmed or None,
         settled=found.settled.value if found.settled else None,
+        settled_by=found.settled_by,
         why=found.why,
     )
