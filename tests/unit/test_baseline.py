@@ -10,7 +10,7 @@ from drumline.core.foul import list_overruled
 from drumline.core.ids import Tree
 from drumline.core.plan import Check
 from drumline.core.proof import Against, Colour, Compared
-from drumline.core.stepstate import StepState, Verdict
+from drumline.core.stepstate import CheckResult, StepState
 
 TREE = Tree("t" * 40)
 OWN, CONFIGURED = Check(command="own"), Check(command="all", source="config")
@@ -22,7 +22,7 @@ def failed(*checks: Check) -> StepState:
         ev.CheckEnded(check=number, command=check.command, tree=TREE, tree_after=TREE, exit_code=1)
         for number, check in enumerate(checks)
     ]
-    return StepState(tree=TREE, verdicts={number: Verdict(ended=event) for number, event in enumerate(ended)})
+    return StepState(tree=TREE, verdicts={number: CheckResult(ended=event) for number, event in enumerate(ended)})
 
 
 @pytest.mark.parametrize("checks", [(CONFIGURED,), (CONFIGURED, CONFIGURED)])

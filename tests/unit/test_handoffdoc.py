@@ -9,7 +9,7 @@ from drumline.core.handoffdoc import MOST_SECTION, find_document_faults, write_h
 from drumline.core.handoffwords import MOST_WORDS, HandoffWords
 from drumline.core.handoffwriting import FIELDS
 from drumline.core.orders import orders_for
-from drumline.core.stepstate import StepState, Verdict
+from drumline.core.stepstate import CheckResult, StepState
 
 
 def write(finished: ev.StepFinished, state: StepState) -> str:
@@ -18,11 +18,11 @@ def write(finished: ev.StepFinished, state: StepState) -> str:
     return write_handoff(run, orders_for(run, run.plan.steps[0]), state, finished)
 
 
-def check(number: int) -> Verdict:
+def check(number: int) -> CheckResult:
     """A check that says much on each line."""
     said = "\n".join("ü" * 400 for _ in range(9))
     ended = ev.CheckEnded(check=number, command=f"c{number}", tree=TREE, tree_after=TREE, exit_code=0, output=said)
-    return Verdict(ended=ended)
+    return CheckResult(ended=ended)
 
 
 def test_a_handoff_is_never_too_long_to_be_kept() -> None:

@@ -28,8 +28,7 @@ from drumline.core.proof import Against, Colour, Compared
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
-from drumline.core.stepstate import Clash, StepState
-from drumline.core.stepstate import Verdict as Judgement
+from drumline.core.stepstate import CheckResult, Clash, StepState
 from drumline.core.vocabulary import OnConflict, StepEnd
 from drumline.record import replace
 
@@ -206,6 +205,6 @@ def test_of_checks_that_fail_together_each_is_repeated_and_none_without_end() ->
     state = StepState()
     for number, runs in ((0, 3), (1, 2)):
         ended = ev.CheckEnded(check=number, command=f"check {number}", tree=TREE, tree_after=TREE, exit_code=1)
-        state.verdicts[number] = Judgement(ended=ended, runs=runs)
+        state.verdicts[number] = CheckResult(ended=ended, runs=runs)
 
     assert list_repeatable(state) == [1]

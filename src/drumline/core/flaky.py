@@ -12,7 +12,7 @@ from drumline.core.checkfailure import is_work
 from drumline.core.kinds import judges
 from drumline.core.orders import Orders
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState, Verdict
+from drumline.core.stepstate import CheckResult, StepState
 from drumline.core.tally import add_tallies, digest_command
 from drumline.patterns import compile_late
 
@@ -47,7 +47,7 @@ def list_flaky(run: RunState) -> frozenset[str]:
     return frozenset({*run.begun.flaky, *(check for check, tally in here.items() if tally.changed)})
 
 
-def _may_repeat(verdict: Verdict) -> bool:
+def _may_repeat(verdict: CheckResult) -> bool:
     ended = verdict.ended
     red = ended.exit_code is not None and ended.failed and is_work(ended.failure)
     return red and verdict.runs < MOST_RUNS

@@ -17,7 +17,7 @@ from drumline.core.leftovers import tell_check, tell_flaky
 from drumline.core.life import WALKING, Phase, step_forward
 from drumline.core.proof import Against
 from drumline.core.spending import add_up, count_attempt
-from drumline.core.stepstate import StepState, Verdict
+from drumline.core.stepstate import CheckResult, StepState
 from drumline.core.strays import NOTHING
 from drumline.core.tally import Tally, digest_command
 from drumline.core.taxonomy import consumes_fix, goes_on
@@ -279,7 +279,7 @@ def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
 def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     known = state.verdicts.get(event.check)
     flaky = event.flaky or bool(known and known.flaky)
-    state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1, flaky=flaky)
+    state.verdicts[event.check] = CheckResult(ended=event, runs=known.runs + 1 if known else 1, flaky=flaky)
     _count_run(state, event)
     if event.tree_after != state.tree:  # what was known is about another tree
         state.verdicts = {event.check: state.verdicts[event.check]}

@@ -23,7 +23,7 @@ from drumline.core.taxonomy import Failure
 from drumline.record import Record, State, field
 
 
-class Verdict(State):
+class CheckResult(State):
     """The latest result of one check since the last attempt, how often it ran, and whether it came to both results."""
 
     ended: ev.CheckEnded
@@ -95,7 +95,7 @@ class StepState(Attempts):
     killed: str = ""
     asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    verdicts: dict[int, CheckResult] = field(default_factory=dict)
     seen: dict[str, tuple[Tree, bool]] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     touched: tuple[Touched, ...] = ()

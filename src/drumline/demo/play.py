@@ -25,7 +25,6 @@ class Status(Record):
     """The part of `drumline status --json` that the story is about."""
 
     branch: str
-    steps: Sequence[Mapping[str, object]]
     gates: Sequence[Mapping[str, object]]
 
 
@@ -111,7 +110,7 @@ class Play:
             check=True,
         )
         found = json.loads(done.stdout)
-        return Status(branch=found["branch"], steps=found["steps"], gates=found["gates"])
+        return Status(branch=found["branch"], gates=found["gates"])
 
     def _show(self, *arguments: str, capture: bool = False) -> str:
         """Run a command of Drumline that must succeed; its stdout if it is wanted instead of shown."""

@@ -39,9 +39,9 @@ def load_run(store: Journal, run: RunId, *, whole: bool = False) -> Loaded:
     return Loaded(state=state, recorded=recorded, seq=seq, checked=kept.version if kept else 0)
 
 
-def keep_checkpoint(store: Journal, state: RunState, *, seq: int, checked: int, every: int = EVERY) -> int:
+def keep_checkpoint(store: Journal, state: RunState, *, seq: int, checked: int) -> int:
     """Keep a checkpoint if enough has happened since the last one; returns the version of the newest."""
-    if state.version - checked < every:
+    if state.version - checked < EVERY:
         return checked
     store.keep_checkpoint(state.id, Checkpoint(version=state.version, seq=seq, body=checkpoint.dump(state)))
     return state.version

@@ -38,7 +38,6 @@ class Entry(Record):
     `start` and `end` bound the value itself, `first` and `last` the whole lines from the key to the value's end.
     """
 
-    key: str
     value: Value
     line: int
     start: int
@@ -225,7 +224,6 @@ class _Reader:
             self._problems.append(Problem(code="duplicate_key", message=message, where=f"{self._path}:{line}"))
             return
         self._entries[key] = Entry(
-            key=key,
             value=value,
             line=line,
             start=start,
