@@ -34,6 +34,8 @@ sys.exit(start())
 
 SLOW = {"markdown_it", "yaml", "anyio", "asyncio", "logging", "subprocess", "tempfile", "difflib"}
 """What a look does without: readers of plans, what drives, and libraries for what is rare."""
+DECIDES = {"drumline.core.decide", "drumline.core.steprules", "drumline.engine.messages"}
+"""So does it without what decides: each of them brings a dozen modules."""
 LOOKS = (("status",), ("why", "step-1"), ("logs", "step-1"), ("validate", PLAN))
 
 
@@ -83,6 +85,7 @@ def test_looking_again_at_a_run_that_waits_imports_no_library_that_reads_or_driv
         assert found.code == 0
         assert "drumline.planfiles.rootfile" in imported
         assert {name.partition(".")[0] for name in imported} & SLOW == set()
+        assert imported & DECIDES == set()
 
 
 @pytest.mark.parametrize(("moment", "code"), [("importing", -signal.SIGINT), ("over", 0)])

@@ -12,7 +12,6 @@ from drumline.core.commands import ClaimStep, EndRun, ParkRun, Wait
 from drumline.core.decide import decide, take_up
 from drumline.core.ids import FINAL, PREFLIGHT, GateId, StepId
 from drumline.core.runfold import fold_run
-from drumline.core.runwalks import list_begun
 from drumline.core.schedule import Surroundings, obstacle
 from drumline.core.state import RunState
 from drumline.core.vocabulary import Resettled, RunEnd
@@ -135,6 +134,6 @@ def test_a_resume_walks_it_again_whatever_stopped_it(state: str) -> None:
 
 
 def test_a_walk_of_the_run_is_shown_once_it_has_begun() -> None:
-    assert list_begun(run_of()) == []
-    assert [step.id for step in list_begun(done_but())] == [FINAL]
+    assert run_of().list_own_walks() == []
+    assert [step.id for step in done_but().list_own_walks()] == [FINAL]
     assert done_but().finished[FINAL].proof is None

@@ -20,11 +20,6 @@ from drumline.core.state import RunState
 from drumline.core.vocabulary import PASSING, StepEnd
 
 
-def list_begun(run: RunState) -> list[Step]:
-    """The walks of the run itself that have begun."""
-    return [step for name, step in RUN_WALKS.items() if run.has_begun(name)]
-
-
 def list_open(run: RunState) -> list[StepId]:
     """Those that may be due now, if they have something to do: neither over, nor is it too early or too late."""
     return [name for name in RUN_WALKS if name not in run.finished and not _is_out_of_turn(run, name)]

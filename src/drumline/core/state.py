@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from drumline.core import events as ev
 from drumline.core.blocked import Reply
 from drumline.core.ids import Commit, GateId, RunId, StepId
-from drumline.core.plan import Marks, Plan, Reading, Step, find_run_walk
+from drumline.core.plan import RUN_WALKS, Marks, Plan, Reading, Step, find_run_walk
 from drumline.core.queue import Queue
 from drumline.core.runlife import RunPhase
 from drumline.core.vocabulary import STUCK, Mode
@@ -154,6 +154,10 @@ class RunState(State):
     def has_begun(self, step: StepId) -> bool:
         """Whether somebody has worked on a step, or closed it."""
         return step in self.working or step in self.finished or step in self.rounds
+
+    def list_own_walks(self) -> list[Step]:
+        """The walks of the run itself that have begun."""
+        return [step for name, step in RUN_WALKS.items() if self.has_begun(name)]
 
     def flow_of(self, step: Step) -> str:
         """The flow that a step walks by name; empty for the shipped one."""

@@ -10,7 +10,6 @@ from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.queue import find_awaited
 from drumline.core.sharing import add_shared
-from drumline.core.steprules import NODE
 from drumline.core.stepstate import StepState
 from drumline.record import Record
 from drumline.views.cells import flatten
@@ -19,6 +18,8 @@ from drumline.views.places import find_callee, visit_name
 from drumline.views.snapshot import Snapshot, Walk
 
 LONGEST_COMMAND = 60
+IMPLEMENT = "implement"
+"""The node of an attempt that names none: the step's own agent is at work."""
 _SPOKEN = ("prepare", "wait", "check", "land", "walk")
 """Nodes whose text names them."""
 
@@ -124,7 +125,7 @@ def _at_work(snapshot: Snapshot, step: StepId, state: StepState) -> Activity:
     entry = snapshot.latest.get(step)
     started = entry.event if entry else None
     if entry is None or not isinstance(started, AttemptStarted):
-        return Activity(node=NODE, text=_attempt(snapshot, step, state))
+        return Activity(node=IMPLEMENT, text=_attempt(snapshot, step, state))
     begins = entry.at + started.delay
     if snapshot.now < begins:
         left = duration(begins - snapshot.now)

@@ -13,7 +13,6 @@ from drumline.core.events import StepFinished
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.proof import Level
-from drumline.core.runwalks import list_begun
 from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.views.activity import checks
 from drumline.views.causes import SHORT_COMMIT, cause
@@ -149,7 +148,7 @@ def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
 def _step_rows(
     snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int, *, room: int, tick: int, focus: Focus
 ) -> list[Row]:
-    own = {step.id: step_state(snapshot, step.id) for step in list_begun(snapshot.run)}
+    own = {step.id: step_state(snapshot, step.id) for step in snapshot.run.list_own_walks()}
     room -= len(own)
     opened = {step: _open_by_hand(snapshot, step, wide) for step in sorted(focus.opened) if step in states}
     room -= sum(map(len, opened.values()))

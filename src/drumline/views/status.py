@@ -10,7 +10,6 @@ from drumline.core.ids import StepId
 from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
 from drumline.core.routing import name_agent, spell_agent
-from drumline.core.runwalks import list_begun
 from drumline.core.vocabulary import RunStanding, StepEnd
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
@@ -60,7 +59,7 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "usage": usage_json(sum_run(snapshot)),
         "agents": {name: usage_json(usage) for name, usage in sum_agents(snapshot).items()},
         "steps": [_step_json(snapshot, step) for step in run.plan.steps],
-        "run_walks": [_run_walk_json(snapshot, step) for step in list_begun(run)],
+        "run_walks": [_run_walk_json(snapshot, step) for step in run.list_own_walks()],
         "gates": [gate_json(snapshot, gate) for gate in run.open_gates],
         "problems": [
             {"code": p.code, "severity": p.severity.value, "where": p.where, "message": p.message}

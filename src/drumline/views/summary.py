@@ -17,7 +17,6 @@ from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
-from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
 from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
@@ -162,7 +161,7 @@ def summary(snapshot: Snapshot, *, changed: Collection[str] | None = None) -> Su
         next=_next(snapshot, anything_landed=bool(landed)),
         walked=measure(snapshot.flow_walk) if snapshot.flow_walk is not None else None,
         cause=run.ended.step if run.ended is not None else NO_STEP,
-        run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in list_begun(run)),
+        run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in run.list_own_walks()),
         learned=describe_learned(run),
         left=describe_leavings(run, changed=changed),
         flaky=list_flaky_checks(run),

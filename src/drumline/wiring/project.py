@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from drumline.app.brought import Sources
 from drumline.app.foreign import state_file
-from drumline.app.inbox import check_speaker
 from drumline.app.look import Watcher
 from drumline.app.pins import Present
 from drumline.app.readings import NAME, Readings
@@ -207,6 +206,7 @@ class Project:
 
         In a jail the drivers are hidden: there the git of an agent tells, or a place for runs that only can be read.
         """
+        from drumline.app.inbox import check_speaker  # brings what decides, which a look does without
         from drumline.isolation.owngit import is_of_agent  # brings what only jails need
 
         hidden = os.path.ismount(self.state_dir) and not os.access(self.state_dir, os.W_OK)
