@@ -123,7 +123,9 @@ def _summarise(state: StepState, finished: StepFinished) -> str:
     level = f" It is {finished.level.value}." if finished.level else ""
     reported = _field(state, "objective achieved") or (state.last.message if state.last else "")
     said = "" if _find_words(state) else _quote(reported)
-    return f"{strip_controls(landed)}{level}" + (f" Its agent says:\n\n{said}" if said else "")
+    told = f"{strip_controls(landed)}{level}".rstrip()
+    ended = told if told.endswith((".", "!", "?")) or not told else f"{told}."
+    return ended + (f" Its agent says:\n\n{said}" if said else "")
 
 
 def _list_undone(orders: Orders, finished: StepFinished) -> Iterable[str]:
