@@ -341,3 +341,19 @@ def test_what_a_step_leaves_for_others_is_told_with_the_file_that_has_it() -> No
         "step-1 changes what step-2 says (annotation)",
         "step-1 changes the notes of the plan (annotation)",
     ]
+
+
+def test_a_notice_that_every_attempt_repeats_is_told_once() -> None:
+    def end(number: int, *told: str) -> list[ev.Event]:
+        return [
+            attempt(number),
+            ev.AttemptEnded(node="implement", attempt=number, tree=TREE, notices=told),
+            *checked(exit_code=1),
+        ]
+
+    lines = tell_step([*prepared(), *end(1, "a conflict is coming"), *end(2, "a conflict is coming", "it wrote to a")])
+
+    assert [line.text for line in lines if line.event == "notice"] == [
+        "step-1: a conflict is coming",
+        "step-1: it wrote to a",
+    ]

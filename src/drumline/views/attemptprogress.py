@@ -74,10 +74,12 @@ def tell_end(track: Track, step: StepId, event: ev.AttemptEnded) -> Told | None:
         return Told(event="unread", text=f"{step}: {track.reading} gave no usable answer ({why})", data=about)
     if not track.reading:
         track.failure, track.message = event.failure, event.message
-    if not event.told:
+    new = [notice for notice in event.told if notice not in track.said]  # what was told of an attempt before is known
+    track.said.update(new)
+    if not new:
         return None
-    more = len(event.told) - MOST_NOTICES
+    more = len(new) - MOST_NOTICES
     others = f"; and {more} more → drumline logs {step}" if more > 0 else ""
-    text = f"{step}: {tell_notices(event.told)}{others}"
-    data = {"step": step, "attempt": event.attempt, "notices": list(event.told)}
+    text = f"{step}: {tell_notices(new)}{others}"
+    data = {"step": step, "attempt": event.attempt, "notices": new}
     return Told(event="notice", text=text, data=data)

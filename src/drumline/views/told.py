@@ -37,7 +37,7 @@ class Track(State):
     """What has to be remembered of a step to name its next attempt; `reading` is the node that only reads now.
 
     `joined` says that its work was put on what landed meanwhile, `conflicts` that both changed the same files, and
-    `clashes` that its agent was sent back for that.
+    `clashes` that its agent was sent back for that. `said` are notices that were told before.
     """
 
     fixes: int = 0
@@ -49,6 +49,7 @@ class Track(State):
     joined: bool = False
     conflicts: bool = False
     clashes: bool = False
+    said: set[str] = field(default_factory=set)
 
     def join(self, event: ev.WorkRebased) -> None:
         """The work is judged together with what landed meanwhile."""
