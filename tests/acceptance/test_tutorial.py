@@ -131,7 +131,7 @@ def test_the_first_plan_of_the_readme_works(tmp_path: Path) -> None:
     shell = open_shell(tmp_path)
     readme = (TOP / "README.md").read_text(encoding="utf-8")
     section = readme.partition("## Your first plan\n")[2].partition("\n## ")[0]
-    typed = textwrap.dedent("\n".join(line for line in section.splitlines() if line.startswith("    ")))
+    typed = textwrap.dedent("\n".join(line for line in section.splitlines() if line.startswith("    ") or not line))
     shell.type(Scene(typed="git init --quiet\ngit commit --quiet --allow-empty --message start"))
 
     code, said = shell.type(Scene(typed=typed))

@@ -10,9 +10,15 @@ from rich.text import Text
 from tools.docs.sample import sample_snapshot
 
 from drumline.cli.live import STYLES
+from drumline.core.ids import StepId
+from drumline.record import replace
 from drumline.views.board import board_segments
+from drumline.views.focus import Focus
+from drumline.views.transcript import Happened
 
 WIDTH, HEIGHT = 100, 20
+EDITS = Happened(at=0.0, kind="edit", text="tally/count.py")
+"""What the agent of the step in work did last."""
 # The exporter's own frame asks another host for its font; this one takes what the reader's machine has.
 FRAME = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <title>The board of a run</title>
@@ -45,7 +51,8 @@ def board_svg() -> str:
         file=io.StringIO(), record=True, width=WIDTH, height=HEIGHT, force_terminal=True, color_system="truecolor",
         legacy_windows=False, highlight=False, _environ={},
     )  # fmt: skip
-    for row in board_segments(sample_snapshot(), width=WIDTH, height=HEIGHT, tick=0):
+    seen = replace(sample_snapshot(), happened={StepId("step-4"): EDITS})
+    for row in board_segments(seen, width=WIDTH, height=HEIGHT, tick=0, focus=Focus(keys=True)):
         console.print(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in row]), soft_wrap=True)
     drawn = console.export_svg(title="drumline", theme=SVG_EXPORT_THEME, code_format=FRAME, unique_id="board")
     return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"

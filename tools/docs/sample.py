@@ -8,6 +8,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream, Tree
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
+from drumline.core.proof import Level, Reason
 from drumline.core.recorded import Recorded
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
@@ -25,6 +26,7 @@ PATH = "plans/tally"
 TITLE = "Tally: a word counter"
 BASE, TREE, TREE_AFTER = Commit("5d41402abc4b2a76b9719d911017c592aaaaaaaa"), Tree("a" * 40), Tree("b" * 40)
 COMMITS = tuple(Commit(start.ljust(40, "0")) for start in ("9e5adc6c0", "be2b1e554", "b124114c9"))
+USED = {"input": 11_600.0, "output": 900.0, "cost_usd": 0.05, "attempts": 1.0}
 TABLE: tuple[tuple[str, tuple[int, ...], str], ...] = (
     ("Package", (), 'python3 -c "import tally"'),
     ("Split a text into words", (1,), "python3 -m unittest tests.test_words"),
@@ -56,7 +58,7 @@ def sample_reading() -> Reading:
 
 
 def sample_snapshot() -> Snapshot:
-    """Three steps done, one of them by a merge; one being fixed; one waiting; one put to a person."""
+    """Three steps done, one of them not proved; one being fixed; one waiting; one put to a person."""
     work = _fixing()
     step = StepId("step-4")
     held = Marks(status=Status.CLAIMED)
@@ -94,7 +96,7 @@ def _history() -> list[ev.Event]:
         plan_digest="",
         branch=f"drumline/tally-{RUN}",
         base=BASE,
-        agent="command:my-agent --print",
+        agent="claude",
         mode=Mode.PARALLEL,
         autonomy="critical",
         retries=2,
@@ -104,7 +106,8 @@ def _history() -> list[ev.Event]:
     begun = [ev.StepStarted(step=step.id) for step in steps[:4]]
     landed = zip(steps, COMMITS, strict=False)
     done = [_done(step, commit, proved=number != 3) for number, (step, commit) in enumerate(landed, 1)]
-    return [started, pinned, begun[0], done[0], opened, *begun[1:3], done[1], begun[3], done[2]]
+    used = ev.UsageCounted(step=steps[3].id, agent="claude", usage=USED)
+    return [started, pinned, begun[0], done[0], opened, *begun[1:3], done[1], begun[3], used, done[2]]
 
 
 def _done(step: Step, commit: Commit, *, proved: bool) -> ev.StepFinished:
@@ -114,6 +117,8 @@ def _done(step: Step, commit: Commit, *, proved: bool) -> ev.StepFinished:
         commit=commit,
         tree=TREE,
         proved=proved,
+        level=Level.PROVED if proved else Level.KEPT,
+        why=() if proved else (Reason.GREEN_BEFORE,),
         attempts=1,
         checks_passed=1,
         checks_total=1,
