@@ -197,14 +197,17 @@ def test_a_driver_that_is_terminated_while_it_lands_leaves_no_worktree(harness: 
     assert harness.worktrees() == []
 
 
-def test_gc_has_nothing_to_say_where_nothing_is_left(user: User) -> None:
+def test_gc_names_only_the_work_that_is_nowhere_else_where_nothing_is_left(user: User) -> None:
     before = user.type("gc")
     user.run()
+    refs = user.git("for-each-ref", "--format=%(refname)", "refs/heads/drumline", "refs/drumline").splitlines()
 
     after = user.drumline("gc")
 
     assert (before.code, before.out) == (0, "nothing is left over\n")
-    assert (after.code, after.out) == (0, "nothing is left over\n")
+    assert refs
+    stay = f"{len(refs)} of runs that are over stay; drumline gc --dry-run says why"
+    assert (after.code, after.out) == (0, f"left branches and refs below refs: {stay}\n")
     assert list((user.folder / "home" / "state" / "drumline").glob("*/worktrees/*")) == []
     assert states_of(user.status()) == {"step-1": "done", "step-2": "done"}
 

@@ -60,7 +60,10 @@ def test_a_name_that_no_plan_has_says_where_was_looked(user: User) -> None:
     told = user.type("validate", "nothing")
 
     assert told.code == 3
-    assert "there is no plan at 'nothing', and none of that name in plans, thoughts/*/plans or .ai/specs" in told.err
+    assert (
+        "there is no plan at 'nothing', and none of that name in plans, docs/plans, thoughts/*/plans or .ai/specs"
+        in told.err
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ def test_with_autopilot_the_step_is_blocked_by_name_and_strict_refuses_what_nobo
 
 def test_renames_deletions_modes_links_and_submodules_are_changes_of_another_steps_files(tmp_path: Path) -> None:
     names = ["renamed.txt", "deleted.txt", "mode.sh", "link.txt", "module"]
-    commit = "git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m x"
+    commit = "git -c user.name=a -c user.email=a@example.org commit -q --allow-empty -m"
     deeds = (
         "git mv renamed.txt other.txt; rm deleted.txt; chmod +x mode.sh; ln -sf one.txt link.txt;"
-        f" (cd module && {commit}); echo one > one.txt"
+        f" (cd module && {commit} another); echo one > one.txt"
     )
     with leaving_nothing(tmp_path):
         kim = make_user(
@@ -83,7 +83,7 @@ def test_renames_deletions_modes_links_and_submodules_are_changes_of_another_ste
         for name in names[:-1]:
             (kim.repo / name).write_text(f"{name}\n", encoding="utf-8")
         kim.git("init", "-q", "module")
-        kim.git("-C", "module", *commit.split()[1:])
+        kim.git("-C", "module", *commit.split()[1:], "first")
         kim.commit_all()
         kim.play({"match": {"step": "step-1"}, "run": f"git init -q module 2>/dev/null; {deeds}"})
 

@@ -79,7 +79,7 @@ def test_a_model_that_may_start_commands_needs_it_as_well(user: User, capsys: py
     configure(user.repo / "f.yaml", FLOW.format("type: llm, tools: [execute_command]"))
     configure(user.repo / ".drumline" / "config.toml", 'sandbox = "required"\n')
 
-    code = main(["flow", "run", "f.yaml", "--model", "test:x"])
+    code = main(["flow", "run", "f.yaml", "--model", "anthropic:x"])
 
     assert code == 3
     assert "sandbox = 'required'" in capsys.readouterr().err
