@@ -16,44 +16,51 @@ from bench.idle import RUN
 from bench.plans import PLAN, make_repository, read_plan, record_run, write_plan
 from drumline.wiring import open_project
 
-SMALL = 6
+SMALL, LARGE = 6, 500
 BARE = "import asyncio, sqlite3"
 
 
 def measure_startup(folder: Path, *, rounds: int) -> list[Figure]:
-    """`--version`, `--help`, `status` and `why` of a small run: processor time, which others hardly change."""
-    repo = make_repository(folder / "small")
-    write_plan(repo, SMALL, done=SMALL - 2)
-    store = open_project(repo).open_store()
-    record_run(store, read_plan(repo), done=SMALL - 2)
-    store.close()
-    working = _mark_one(folder, repo)
-    drumline = [sys.executable, "-m", "drumline"]
-    words = ("--version", "--help", "status", "why")
-    works = [partial(_run, [*drumline, typed], repo) for typed in words]
-    works += [partial(_run, [*drumline, typed], working) for typed in words[-2:]]
-    works.append(partial(_run, [sys.executable, "-c", BARE], repo))
+    """`--version`, `--help`, `status` and `why` of small and large runs: processor time, which others hardly change."""
+    small, large = (_begin(folder / str(steps), steps) for steps in (SMALL, LARGE))
+    working, crowded = _mark_one(small, SMALL), _mark_one(large, LARGE)
+    looks = ("status", "why")
+    typed = [(word, small, word) for word in ("--version", "--help", *looks)]
+    typed += [(word, working, f"{word}, a step in work") for word in looks]
+    typed += [(word, crowded, f"{word}, a step of {LARGE} in work") for word in looks]
+    works = [partial(_run, [sys.executable, "-m", "drumline", word], repo) for word, repo, _ in typed]
+    works.append(partial(_run, [sys.executable, "-c", BARE], small))
     for work in works:
         work()
     *taken, bare = take_turns(rounds, *works)
     reference = f'python -c "{BARE}"'
     return [
         Figure(
-            name=f"drumline {typed}",
+            name=f"drumline {name}",
             unit="CPU ms",
             values=values,
             reference=reference,
             references=bare,
             target=2.5,
         )
-        for typed, values in zip((*words, *(f"{typed}, a step in work" for typed in words[-2:])), taken, strict=True)
+        for (_, _, name), values in zip(typed, taken, strict=True)
     ]
 
 
-def _mark_one(folder: Path, repo: Path) -> Path:
-    """The same run with a step in work: its file has marks that the journal's reading of the plan does not know."""
-    working = shutil.copytree(repo, folder / "working")
-    step = working / PLAN / f"step-{SMALL}.md"
+def _begin(repo: Path, steps: int) -> Path:
+    """A repository with a run of so many steps, of which all but two are done."""
+    make_repository(repo)
+    write_plan(repo, steps, done=steps - 2)
+    store = open_project(repo).open_store()
+    record_run(store, read_plan(repo), done=steps - 2)
+    store.close()
+    return repo
+
+
+def _mark_one(repo: Path, last: int) -> Path:
+    """The same run with its last step in work: that file has marks that the journal's reading does not know."""
+    working = shutil.copytree(repo, repo.with_name(f"{last}-working"))
+    step = working / PLAN / f"step-{last}.md"
     step.write_text(step.read_text().replace("status: ready", "status: claimed\nassignee: drumline/bench"))
     open_project(working).logs(RUN).mkdir(parents=True)  # as a driver does before an agent works
     return working

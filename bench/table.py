@@ -71,7 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller plans and fewer rounds")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--part", action="append", default=[], help="measure only this part; may be repeated")
+    names = [name for name, _ in parts(quick=True)]
+    parser.add_argument(
+        "--part", action="append", default=[], choices=names, help="measure only this part; may be repeated"
+    )
     parser.add_argument("--folder", type=Path, help="measure on the disk of this folder (default: temporary)")
     options = parser.parse_args(argv)
     chosen = [part for part in parts(quick=options.quick) if not options.part or part[0] in options.part]

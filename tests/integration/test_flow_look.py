@@ -11,6 +11,7 @@ from tests.integration.flow_harness import FlowHarness
 from tests.integration.harness import RUN, Died
 from tests.integration.test_flow_driver import answer, build
 
+from drumline.app.catalog import read_run
 from drumline.app.look import Watcher
 from drumline.core.flow.model import Flow
 from drumline.core.ids import FLOW, RunId, Stream
@@ -87,12 +88,35 @@ def test_looking_piece_by_piece_shows_the_same_as_looking_once(tmp_path: Path) -
     assert list(once.walks[FLOW].flows) == [""]
 
 
+def test_a_fold_that_is_given_to_a_look_is_continued_where_it_ends(tmp_path: Path) -> None:
+    harness = build(tmp_path)
+    harness.store = store = Listening()
+    harness.drive()
+    early, late = read_run(store, RUN), read_run(store, RUN)
+    answer(harness, late)
+    late = harness.drive()
+    alone = watch(harness).look(5.0)
+
+    for given in (early, late):
+        watcher = watch(harness)
+        watcher.begun = given
+        store.whole.clear()
+        assert status_json(watcher.look(5.0)) == status_json(alone)
+        assert Stream(RUN) not in store.whole
+
+
 class Listening(MemoryStore):
-    """A store that remembers from where on it was read."""
+    """A store that remembers from where on it was read, and which streams were read as a whole."""
 
     def __init__(self) -> None:
         super().__init__()
         self.asked: list[int] = []
+        self.whole: list[Stream] = []
+
+    def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
+        """Events of a stream."""
+        self.whole += [] if after or kinds else [stream]
+        return super().read(stream, after=after, kinds=kinds)
 
     def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
         """The entries after a place."""

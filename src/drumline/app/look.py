@@ -42,6 +42,7 @@ class Watcher:
     """Looks at one run again and again, reading only what is new.
 
     `recall` gives a flow by its path and digest, as the run first saw it, `hear` what the agent of a step told last.
+    `begun` is a fold of the run that nobody else needs: it is continued.
     """
 
     store: Store
@@ -51,6 +52,7 @@ class Watcher:
     stale_after: float
     recall: Callable[[str, str], Flow]
     hear: Callable[[StepId], Happened | None] = lambda step: None
+    begun: RunState | None = None
 
     def __post_init__(self) -> None:
         self.state = RunState(id=self.run)
@@ -124,10 +126,16 @@ class Watcher:
             self._read_step(also)
 
     def _open(self) -> None:
-        loaded = load_run(self.store, self.run)
-        if loaded.state.version == 0:
+        if self.begun is not None and self.begun.version > 0:
+            self.state = self.begun
+            recorded = self.store.read(Stream(self.run), after=self.begun.version - 1)  # from its last event on
+            fold_run(self.state, [entry.event for entry in recorded[1:]])
+            self._seen = recorded[-1].seq
+        else:
+            loaded = load_run(self.store, self.run)
+            self.state, self._seen = loaded.state, loaded.seq
+        if self.state.version == 0:
             raise InvalidInput(f"there is no run {self.run!r}", hint="drumline runs")
-        self.state, self._seen = loaded.state, loaded.seq
         own = Stream(self.run)
         telling = self.store.read(own, kinds=[kind.__name__ for kind in (*TELLING, GateOpened)])
         self._times = [telling[0].at, self.store.last_at(self.run, before=self._seen + 1) or telling[0].at]

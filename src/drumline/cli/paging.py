@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,9 @@ OFF = "drumline.no_pager"
 USUAL = "less"
 LESS = "FRX"
 """Leave at once what fits the screen, show colours, and let the text stay."""
+
+AT_ONCE = 256
+"""Lines that are written together."""
 
 
 def _turn_off(ctx: click.Context, _: click.Parameter, refused: bool) -> None:
@@ -42,20 +46,25 @@ def page_lines(lines: Iterable[str]) -> None:
     """Print lines, through a pager where somebody reads them at a terminal."""
     pager = find_pager()
     if not pager:
-        for line in lines:
-            click.echo(line)
+        _print(lines)
         return
     try:
         started = subprocess.Popen(pager, stdin=subprocess.PIPE, env={"LESS": LESS, **os.environ})
     except OSError:  # there is no such program
-        for line in lines:
-            click.echo(line)
+        _print(lines)
         return
     if started.stdin is not None:
         with suppress(BrokenPipeError), started.stdin as reader:  # who has read enough leaves early
             for line in lines:
                 reader.write(f"{line}\n".encode("utf-8", "replace"))
     _wait(started)
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Print lines, many with one write: asking the system what stdout is costs more than a line."""
+    rest = iter(lines)
+    while batch := list(islice(rest, AT_ONCE)):
+        click.echo("\n".join(batch))
 
 
 def find_pager() -> list[str]:

@@ -52,7 +52,7 @@ def _describe_json(project: Project) -> dict[str, object]:
         with closing(project.open_store(read_only=True)) as store:
             briefs = list_runs(store)
             if briefs:
-                snapshot = project.watcher(store, read_run(store, briefs[-1].run)).look(time.time())
+                snapshot = project.watcher(store, read_run(store, briefs[-1].run), given=True).look(time.time())
                 run, onward = status_json(snapshot), _find_next(project, snapshot)
                 commands = [onward] if onward else []
     try:
@@ -72,7 +72,7 @@ def _tell(project: Project) -> list[str]:
         briefs = list_runs(store)
         if not briefs:
             return _tell_plan(project) or _tell_beginning()
-        snapshot = project.watcher(store, read_run(store, briefs[-1].run)).look(time.time())
+        snapshot = project.watcher(store, read_run(store, briefs[-1].run), given=True).look(time.time())
     state, onward = run_state(snapshot), _find_next(project, snapshot)
     row = run_row(snapshot.run, live=state is RunStanding.RUNNING, started_at=briefs[-1].started_at)
     told = [_describe(row, now=time.time()), *([f"  next: {onward}"] if onward else [])]

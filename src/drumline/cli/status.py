@@ -26,7 +26,7 @@ def command(run: str, as_json: bool) -> None:
     """Show where RUN stands (the newest if not given)."""
     project = open_project()
     store = project.open_store(read_only=True)
-    snapshot = project.watcher(store, read_run(store, find_run(store, run))).look(time.time())
+    snapshot = project.watcher(store, read_run(store, find_run(store, run)), given=True).look(time.time())
     if as_json:
         print_json(status_json(snapshot))
         return

@@ -30,7 +30,7 @@ def command(step: str, run: str, as_json: bool) -> None:
     state = read_run(store, find_run(store, run))
     name = find_step(state.plan, step) or step
     place = split_place(state, name) if name else None
-    found = why(project.watcher(store, state).look(time.time(), also=place[0] if place else None), name)
+    found = why(project.watcher(store, state, given=True).look(time.time(), also=place[0] if place else None), name)
     if as_json:
         print_json(why_json(state.id, found))
         return

@@ -14,9 +14,10 @@ MOST_LISTED = 20
 
 def flatten(text: str, most: int = 0) -> str:
     """One line without control, format or surrogate characters; cut to `most` characters if that is given."""
-    plain = "".join(" " if c.isspace() else c for c in text)
-    visible = "".join(c if not unicodedata.category(c).startswith("C") else "" for c in plain)
-    line = " ".join(visible.split())
+    if not (text.isascii() and text.isprintable()):  # most text is both, and there are thousands of it
+        plain = "".join(" " if c.isspace() else c for c in text)
+        text = "".join(c if not unicodedata.category(c).startswith("C") else "" for c in plain)
+    line = " ".join(text.split())
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
 
 

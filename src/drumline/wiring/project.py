@@ -301,8 +301,11 @@ class Project:
             git_limit=self.settings.git_timeout,
         )
 
-    def watcher(self, store: SqliteStore, run: RunState) -> Watcher:
-        """Looks at a run for the views; a plan that is gone does not keep people from looking."""
+    def watcher(self, store: SqliteStore, run: RunState, *, given: bool = False) -> Watcher:
+        """Looks at a run for the views; a plan that is gone does not keep people from looking.
+
+        If the fold is `given` to it, the watcher continues it, and the run is not read twice.
+        """
         # Of a run that is over nobody reads the plan's files: what reads them is not even imported.
         reads = run.ended is None and has_files(run.plan) and (self.repository.top / run.begun.plan).exists()
         return Watcher(
@@ -310,6 +313,7 @@ class Project:
             roster=self.roster,
             readings=Readings(planfiles=self.plan_of(run), cache=self.logs(run.id) / NAME) if reads else None,
             run=run.id,
+            begun=run if given else None,
             stale_after=self.settings.stale_claim,
             recall=partial(self._recall, run.id),
             hear=partial(self._hear, self.logs(run.id)),
