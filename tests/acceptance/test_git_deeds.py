@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.acceptance.cli_user import gates_of, leaving_nothing, make_user, step_text
+from tests.acceptance.cli_user import User, gates_of, leaving_nothing, make_user, step_text
 
 from drumline.agents.jail import find_jail
 
@@ -160,3 +162,37 @@ def test_an_agent_in_the_jail_has_a_git_of_its_own_in_which_it_commits_stashes_a
     assert kim.git("rev-parse", "main") == main
     assert "try" not in kim.git("log", "--all", "--format=%s")
     assert "side" not in kim.git("for-each-ref")
+
+
+def move_behind_colon(user: User) -> User:
+    return replace(user, repo=user.repo.rename(user.folder / 'a:b "c"'))
+
+
+def link_to_bare(user: User) -> User:
+    user.git("clone", "-q", "--bare", str(user.repo), str(user.folder / "bare.git"))
+    user.git("worktree", "add", "-q", str(user.folder / "linked"), "main", cwd=user.folder / "bare.git")
+    return replace(user, repo=user.folder / "linked")
+
+
+def put_into_other(user: User) -> User:
+    outer = user.folder / "outer"
+    user.git("init", "-q", str(outer))
+    user.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(user.repo), "inner", cwd=outer)
+    return replace(user, repo=outer / "inner")
+
+
+@pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
+@pytest.mark.parametrize("make", [move_behind_colon, link_to_bare, put_into_other])
+def test_an_agent_in_the_jail_commits_whatever_kind_of_repository_it_is(
+    tmp_path: Path, make: Callable[[User], User]
+) -> None:
+    command = f"{WORK} && git add -A && {COMMIT} -m mine && git status --short && echo committed"
+    with leaving_nothing(tmp_path):
+        kim = make(make_user(tmp_path, step_text("step-1")))
+
+        ran = kim.run(agent=f"command:{command}")
+
+    assert ran.code == 0, ran.text
+    assert "committed" in kim.drumline("logs", "step-1").out
+    assert "step-1: made 1 commit of its own; they become part of the step's commit" in ran.text
+    assert kim.landed("step-1.txt") == "1"

@@ -22,7 +22,7 @@ from drumline.record import Record, field
 
 OURS = "drumline-"
 """How the names of git's records of our worktrees begin."""
-FOLDER, POINTER, OBJECTS = "agent", "agent.git", "objects"
+FOLDER, DRAFT, POINTER, OBJECTS = "agent", "agent.new", "agent.git", "objects"
 """In such a record, which is emptied or goes together with the worktree."""
 COPIED = ("packed-refs", "shallow")
 REFS = ("heads", "tags", "remotes", "notes")
@@ -56,7 +56,7 @@ def take_seat(workspace: Path, *, read_only: bool = False) -> Seat:
         with suppress(OSError):
             own = record / FOLDER
             if not (own / "HEAD").is_file():
-                _make(own, record)
+                _make(own, record, workspace)
             (record / POINTER).write_text(f"{GITDIR}{own}\n", encoding="utf-8")
             return Seat(writable=(workspace, own), provided={workspace / ".git": record / POINTER})
     return Seat(writable=(workspace,), sealed=tuple(find_sealed(workspace)))
@@ -68,9 +68,9 @@ def is_of_agent(common_dir: Path) -> bool:
     return (common_dir.name, record.parent.name) == (FOLDER, "worktrees") and record.name.startswith(OURS)
 
 
-def find_objects(record: Path) -> Path:
-    """The objects that an agent has made in a worktree; they may be anything."""
-    return record / FOLDER / OBJECTS
+def lend_objects(record: Path) -> dict[str, str]:
+    """Lets a git read the objects that an agent has made in a worktree, too; they may be anything."""
+    return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": _quote(record / FOLDER / OBJECTS)}  # a colon would part it
 
 
 def read_tip(record: Path) -> str | None:
@@ -103,32 +103,50 @@ def _find_record(workspace: Path) -> Path | None:
     return record if ours and Path(named) == workspace / ".git" and not (record / "reftable").exists() else None
 
 
-def _make(own: Path, record: Path) -> None:
-    """Make the agent's git; its `HEAD` comes last, so that one that was not completed is made again."""
+def _make(own: Path, record: Path, workspace: Path) -> None:
+    """Make the agent's git: aside, so that nothing an agent left in its place is written through, and all at once."""
     shutil.rmtree(own, ignore_errors=True)
+    made = own.with_name(DRAFT)
+    shutil.rmtree(made, ignore_errors=True)
     common = record.parent.parent
-    (own / OBJECTS / "info").mkdir(parents=True)
-    (own / OBJECTS / "info" / "alternates").write_text(f"{common / OBJECTS}\n", encoding="utf-8")
-    (own / "refs").mkdir()
-    for name in COPIED:
-        with suppress(FileNotFoundError):
-            shutil.copyfile(common / name, own / name)
-    for ref in _list_refs(common):
-        (own / ref).parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):  # packed, or gone, since it was listed
-            shutil.copyfile(common / ref, own / ref)
+    (made / OBJECTS / "info").mkdir(parents=True)
+    (made / OBJECTS / "info" / "alternates").write_text(f"{common / OBJECTS}\n", encoding="utf-8")
+    _copy_refs(common, made)
     with suppress(FileNotFoundError):
-        shutil.copytree(common / "info", own / "info", ignore=shutil.ignore_patterns("sparse-checkout", "grafts"))
+        shutil.copytree(common / "info", made / "info", ignore=shutil.ignore_patterns("sparse-checkout", "grafts"))
     for name in LINKED:
         place = record / name if name == "modules" else common / name
         if place.is_dir():
-            (own / name).symlink_to(place)
+            (made / name).symlink_to(place)
     config = (common / "config").read_text(encoding="utf-8", errors="surrogateescape")
     told = _INCLUDED.sub(lambda found: f"{found[0]}{common}/", leave_out_secrets(config))
-    (own / "config").write_text(told, encoding="utf-8", errors="surrogateescape")
+    (made / "config").write_text(f"{told}\n{_describe(workspace)}", encoding="utf-8", errors="surrogateescape")
     with suppress(FileNotFoundError):
-        shutil.copy2(record / "index", own / "index")
-    shutil.copyfile(record / "HEAD", own / "HEAD")
+        shutil.copy2(record / "index", made / "index")
+    shutil.copyfile(record / "HEAD", made / "HEAD")
+    made.rename(own)
+
+
+def _describe(workspace: Path) -> str:
+    """What git takes no notice of in a linked worktree, which this is not: `bare`, and another place of the files."""
+    return f"[core]\n\tbare = false\n\tworktree = {_quote(workspace)}\n"
+
+
+def _quote(path: Path) -> str:
+    """A path as git reads it in quotation marks."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _copy_refs(common: Path, made: Path) -> None:
+    (made / "refs").mkdir()
+    for name in COPIED:
+        with suppress(FileNotFoundError):
+            shutil.copyfile(common / name, made / name)
+    for ref in _list_refs(common):
+        (made / ref).parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):  # packed, or gone, since it was listed
+            shutil.copyfile(common / ref, made / ref)
 
 
 def _list_refs(common: Path) -> Iterator[str]:

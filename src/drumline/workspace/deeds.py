@@ -10,7 +10,7 @@ from pathlib import Path
 from drumline.core.gitdeeds import NO_DEEDS, GitDeeds, list_trailers
 from drumline.core.ids import Commit
 from drumline.errors import GitError, GitKilled
-from drumline.isolation.owngit import find_objects, read_tip
+from drumline.isolation.owngit import lend_objects, read_tip
 from drumline.record import replace
 from drumline.workspace.commits import read_commits
 from drumline.workspace.desk import Desk
@@ -31,9 +31,8 @@ async def find_deeds(desk: Desk, base: Commit) -> GitDeeds:
     own = read_tip(record)
     if own is not None and own != base:
         # Another store of objects, which may say anything: only what is told of the agent is read from it.
-        beside = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(find_objects(record))}
         try:
-            return await compare_history(replace(desk.git, env={**desk.git.env, **beside}), own, base)
+            return await compare_history(replace(desk.git, env={**desk.git.env, **lend_objects(record)}), own, base)
         except GitKilled:
             raise
         except GitError:  # what it stands on cannot be read
