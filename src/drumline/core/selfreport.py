@@ -94,7 +94,7 @@ OBJECT_FIELDS = frozenset({"blocker", "question", "summary", "filesChanged", "te
 """Keys that make an object in a block of code, after other words, a report: without one it may be an example."""
 
 _FIELD = compile_late(
-    r" {0,3}(?:[-*+]\s+|\|\s*)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
+    r" {0,3}(?:[-*+]\s+|\|\s*|#{1,6}\s+)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
 )
 _ERRORS = ("error", "errors", "error type", "type")
 _GROUPS = {
@@ -105,7 +105,7 @@ _GROUPS = {
 }
 """The names of fields by what they are about; of each the last one counts."""
 _VALUE = compile_late(
-    r"[^\w]*([A-Za-z]+(?:[ _-][A-Za-z]+){0,2}?)[*_`]*"
+    r"[^\w]*([A-Za-z]+(?:[ _-][A-Za-z]+){0,2}?)[*_`\"']*"
     r"(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*|\s+(?:by|on|to|because|since|until|pending|due|waiting)\b.*)?",
     re.DOTALL,
 )
@@ -117,13 +117,16 @@ _CONFLICT = compile_late(
     r"\W*file[ _-]conflicts?(?:\W*$|\s*[:,;(–—-]|\s+(?:in|on|with|between|at|for)\b)(?!.*\bresolved\b)", re.IGNORECASE
 )
 _SENTINEL = compile_late(r"(?:#{1,6}\s+)?\**([A-Z]+_[A-Z]+)\**[.!]?(?:\s*([:–—-])\**\s.*)?")
-_BULLET = compile_late(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
+_BULLET = compile_late(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[ \]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
 _NONE = compile_late(
     r"[^\w\[~]*(?:(?:(?:there|i|we)\s+(?:is|are|was|were|am|have|had|see|saw|found|met|hit|encountered)|currently)[\s,]+)*"
-    r"(?:(?:none|n/?a|nil|nothing|not\s+applicable|no|not\s+blocked)[\s.!]*$"
+    r"(?:(?:none|n/?a|nil|nothing|not\s+applicable|no|not\s+blocked|all\s+clear|0)[\s.!)]*$"
     r"|(?:none|n/?a|nothing|nil)\s*(?:[.,;:(–—-]"
     r"|(?:(?:is|was|are|were)\s+)?(?:at|so|for|found|identified|encountered|remain\w*|known|open|left|block\w+)\b)"
-    r"|(?:no|zero|0)\s+(?:(?:known|open|remaining|current|outstanding|new|further|other|major|critical|active)\s+)*"
+    r"|(?:(?:(?:i|we)\s+)?(?:did|do|have)(?:\s+not|n['’]t)\s+(?:encounter\w*|hit|f[io]und|see|have|me+t|face\w*|run\s+into)(?:\s+any)?"
+    r"|no|zero|0)\s+"
+    r"(?:(?:known|open|remaining|current|outstanding|new|further|other|major|critical|active|significant|unresolved"
+    r"|technical|real|actual|immediate)\s+)*"
     r"(?:blockers?|blocking|impediments?|issues|(?:file\s+)?conflicts?)\b"
     r"|(?:all\s+)?(?:blockers?\s+)?(?:(?:are|were|have\s+been)\s+)?resolved\b)",
     re.IGNORECASE,
@@ -254,16 +257,24 @@ def _block(text: str, heading: str) -> Denial | None:
 
 
 def _read_fields(lines: Sequence[Line]) -> Denial | None:
-    """The last status of the report, and the last verdict on its validation."""
-    last: dict[str, Line] = {}
-    for line in lines:
-        group = _GROUPS.get((find_field(line) or ("",))[0], "")
-        if group and _is_report(line, lines):
-            last[group] = line
-    for group, line in last.items():
-        if kind := _weigh_field(group, (find_field(line) or ("", ""))[1]):
+    """The last status of the report, and the last verdict on its validation: fields, or headings with a word below."""
+    last: dict[str, tuple[Line, str]] = {}
+    for number, line in enumerate(lines):
+        name, value = find_field(line) or _find_below(line, lines[max(number - 1, 0) : number]) or ("", "")
+        if name in _GROUPS and _is_report(line, lines):
+            last[_GROUPS[name]] = line, value
+    for group, (line, value) in last.items():
+        if kind := _weigh_field(group, value):
             return Denial(kind=kind, text=_quote(line, lines))
     return None
+
+
+def _find_below(line: Line, above: Sequence[Line]) -> tuple[str, str] | None:
+    """The field that a heading names, with the line right below as its value, if that is a status and nothing else."""
+    if line.paragraph < 0 or not above or above[0].paragraph >= 0:
+        return None
+    value = " ".join(re.findall(r"[a-z]+", line.text.lower()))
+    return (line.path[-1], value) if value in STATUSES else None
 
 
 def _weigh_field(group: str, value: str) -> str:
@@ -289,7 +300,8 @@ def _read_word(value: str) -> str:
 def _is_report(line: Line, lines: Sequence[Line]) -> bool:
     """Whether a line stands in a report of the agent about its own work."""
     if line.path:
-        return line.path[-1] in OWN_HEADINGS and not _speaks_of_others(line.path)
+        below = REPORT in line.path[:-1] and line.path[-1] in _GROUPS
+        return (below or line.path[-1] in OWN_HEADINGS) and not _speaks_of_others(line.path)
     beside = [one for one in lines if one.paragraph == line.paragraph]
     if find_field(beside[0]) is None and beside[0].text.strip() != "---":
         return False
