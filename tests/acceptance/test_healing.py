@@ -113,6 +113,7 @@ def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
     ran = user.run()
     asked = user.status()["gates"]
     why = user.drumline("why", "step-1").out
+    shown = [user.drumline(*words).text for words in ((), ("status",), ("why",), ("why", "step-2"))]
     silent = user.drumline("answer", "plan-step-1", "adapt")
     said = user.drumline("answer", "plan-step-1", "adapt", "--comment", "Use what step-0 has.", "--resume")
 
@@ -121,6 +122,9 @@ def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
     assert asked[0]["options"] == ["adapt", "proceed", "skip", "stop"]
     assert "the plan may be wrong, says the diagnosis: step-0 does it already src/a.py:3" in asked[0]["question"]
     assert "says the diagnosis: step-0 does it already src/a.py:3" in why
+    assert "gate plan-step-1 asks what to do: adapt, proceed, skip or stop" in why
+    onward = "drumline answer plan-step-1 adapt --comment TEXT --resume"
+    assert [onward in text for text in (ran.text, *shown)] == [True] * 5
     assert (silent.code, "needs a text" in silent.err) == (3, True)
     assert said.code == 0, said.text
     assert states_of(user.status()) == {"step-1": "done", "step-2": "done"}

@@ -9,7 +9,7 @@ from drumline.core.events import GateOpened
 from drumline.core.vocabulary import GateKind
 from drumline.record import replace
 from drumline.views.focus import Entry, entry_rows
-from drumline.views.gates import ask_shortly, split_question, tell_gate
+from drumline.views.gates import answer_command, ask_shortly, split_question, tell_gate
 
 EVIDENCE = """\
 step-1 (Say hello) passed its checks. Land it?
@@ -54,6 +54,24 @@ def test_progress_shows_what_there_is_to_judge_by_below_the_command_that_answers
     assert first.endswith("Land it? (approve or reject) → drumline answer approve-step-1 approve")
     assert more[0] == "  Its agent says: It prints hello."
     assert more[2] == "    greet.sh +1 -0"
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "comment"),
+    [
+        (GateKind.PLAN, "adapt", True),
+        (GateKind.FAILURE, "adapt", True),
+        (GateKind.APPROVAL, "adapt", False),
+        (GateKind.WAVE, "not-good:1", True),
+        (GateKind.WAVE, "continue", False),
+        (GateKind.APPROVE, "revise", True),
+        (GateKind.APPROVE, "approve", False),
+    ],
+)
+def test_a_command_that_would_be_refused_without_a_comment_has_one(kind: GateKind, option: str, comment: bool) -> None:
+    opened = replace(ask("?", kind), options=(option, "stop"))
+
+    assert answer_command(opened, driven=True).endswith(f"{option}{' --comment TEXT' if comment else ''}")
 
 
 @pytest.mark.parametrize(("room", "lines"), [(12, 12), (5, 6)])

@@ -12,7 +12,6 @@ from drumline.cli.sending import Request, send_request
 from drumline.core import gates
 from drumline.core.ids import GateId
 from drumline.core.state import RunState
-from drumline.core.vocabulary import GateKind
 from drumline.ports.journal import Message
 from drumline.record import replace
 
@@ -40,8 +39,6 @@ def _complete(run: RunState, message: Message) -> Message:
     gate = run.unanswered.get(GateId(message.subject))
     if gate is None or message.comment.strip() or not is_terminal():
         return message
-    word = message.value.strip().casefold()
-    needs = word == gates.ADAPT or word.partition(":")[0] == gates.NOT_GOOD
-    if (gate.opened.kind, word) != (GateKind.APPROVE, gates.REVISE) and not needs:
+    if not gates.needs_words(gate.opened, message.value):
         return message
     return replace(message, comment=ask_comment(gate.opened, message.value))

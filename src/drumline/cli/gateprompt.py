@@ -127,8 +127,7 @@ def choose_comment(opened: GateOpened, text: str) -> str:
         asks = not opened.free and (text != opened.options[0] or opened.kind in (GateKind.WAVE, *STUCK))
     if not asks:
         return ""
-    needs = word in (gates.REVISE, gates.ADAPT) or word.partition(":")[0] == gates.NOT_GOOD
-    return WANTED if needs else "Comment"
+    return WANTED if gates.needs_words(opened, text) else "Comment"
 
 
 def _show(opened: GateOpened) -> None:

@@ -56,6 +56,14 @@ def read_reply(opened: GateOpened, text: str, comment: str) -> tuple[str, str]:
     return REVISE, "\n\n".join(part for part in (text.strip(), comment.strip()) if part)
 
 
+def needs_words(opened: GateOpened, text: str) -> bool:
+    """Whether an answer says nothing without a comment: what to change, to do differently, or what is not good."""
+    word = text.strip().casefold()
+    if opened.kind is GateKind.APPROVE:
+        return word == REVISE
+    return (word == ADAPT and opened.kind in STUCK) or word.partition(":")[0] == NOT_GOOD
+
+
 def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> None:
     """Refuse an answer that is not an option, or too long or short where any text is one: it has to be asked again.
 

@@ -21,12 +21,12 @@ from drumline.core.state import RunState
 from drumline.core.task import is_task
 from drumline.core.vocabulary import STUCK as ASKED_AFTER
 from drumline.core.vocabulary import Hindrance, Mode, PlanCause, RunStanding, StepEnd
-from drumline.record import Record
+from drumline.record import Record, replace
 from drumline.views.activity import activity
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review
-from drumline.views.gates import answer_command, retry_command
+from drumline.views.gates import answer_command, list_asking, retry_command
 from drumline.views.places import list_timers, visit_name
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state, step_state
@@ -138,7 +138,7 @@ def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
     run = snapshot.run
     finished = run.finished.get(step.id)
     if finished is not None:
-        return _finished(finished, run)
+        return _finished(finished, snapshot)
     if step.id in run.declared:
         text = f"{step.path or 'its file'} says so; this run has no proof of it"
         return Cause(kind=FINISHED, text=text, hint="drumline status")
@@ -150,7 +150,7 @@ def tell_reason(finished: StepFinished) -> str:
     return finished.said or finished.reason
 
 
-def _finished(finished: StepFinished, run: RunState) -> Cause:
+def _finished(finished: StepFinished, snapshot: Snapshot) -> Cause:
     match finished.state:
         case StepEnd.DONE if finished.step in RUN_WALKS:
             return Cause(kind=FINISHED, text="walked to its end", hint=f"drumline logs {finished.step}")
@@ -167,9 +167,18 @@ def _finished(finished: StepFinished, run: RunState) -> Cause:
         case StepEnd.BLOCKED | StepEnd.FAILED:
             kind = BLOCKER if finished.state is StepEnd.BLOCKED else FINISHED
             text = flatten(tell_reason(finished)) or "no reason was recorded"
-            return Cause(kind=kind, text=text, hint=round_hint(finished, run))
+            return _ask_about(finished, Cause(kind=kind, text=text, hint=round_hint(finished, snapshot.run)), snapshot)
         case _:
             assert_never(finished.state)
+
+
+def _ask_about(finished: StepFinished, found: Cause, snapshot: Snapshot) -> Cause:
+    """The same cause, with the question what is to become of a step that is stuck, if that is open."""
+    asked = (gate.opened for gate in list_asking(snapshot.run) if gate.opened.step == finished.step)
+    opened = next((one for one in asked if one.kind in ASKED_AFTER and one.gate not in snapshot.answers), None)
+    if opened is None:
+        return found
+    return replace(found, gate=opened.gate, hint=answer_command(opened, driven=bool(snapshot.live)))
 
 
 def _owned(snapshot: Snapshot, step: Step) -> Cause | None:

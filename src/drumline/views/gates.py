@@ -6,6 +6,7 @@ import re
 from shlex import quote
 
 from drumline.core.events import GateAnswered, GateOpened
+from drumline.core.gates import needs_words
 from drumline.core.state import Gate, RunState
 from drumline.core.vocabulary import OF_AGENTS, GateKind, RunEnd
 from drumline.views.cells import Row, cut, flatten, split_lines, width
@@ -23,7 +24,13 @@ _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 def answer_command(opened: GateOpened, *, driven: bool) -> str:
     """The command that answers with the first option, or with any text; without a driver it also drives on."""
     choice = quote(opened.options[0]) if opened.options else ANY_TEXT
-    return f"drumline answer {quote(opened.gate)} {choice}" + ("" if driven else " --resume")
+    comment = f" --comment {ANY_TEXT}" if opened.options and needs_words(opened, opened.options[0]) else ""
+    return f"drumline answer {quote(opened.gate)} {choice}{comment}" + ("" if driven else " --resume")
+
+
+def list_asking(run: RunState) -> list[Gate]:
+    """The gates that somebody may still answer; a run that is blocked has those about what blocks it."""
+    return [gate for gate in run.open_gates if run.is_asking(gate.opened.gate)]
 
 
 def merge_command(run: RunState) -> str:
@@ -120,7 +127,7 @@ def _list_items(opened: GateOpened) -> list[dict[str, object]]:
 
 def gate_rows(snapshot: RunSnapshot, wide: int, *, room: int) -> list[Row]:
     """Two rows of a board per gate: the question and how to answer it. What does not fit is counted."""
-    gates = snapshot.run.open_gates if snapshot.run.ended is None else []
+    gates = list_asking(snapshot.run)
     shown = gates if 2 * len(gates) <= room else gates[: max(1, (room - 1) // 2)]
     rows = [row for gate in shown for row in _draw(snapshot, gate, wide)]
     more = len(gates) - len(shown)
@@ -133,13 +140,17 @@ def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
     opened = gate.opened
     given = snapshot.answers.get(opened.gate)
     how = answer_command(opened, driven=bool(snapshot.live))
-    more = f"{how}  ({list_choices(opened)})"
-    how = more if width(more) <= wide - 2 else how
+    choices = f"({list_choices(opened)})"
+    fits = width(f"  {how}  {choices}") <= wide
     if given is not None:
         how = f"answered: {flatten(given)}"
+    elif fits:
+        how = f"{how}  {choices}"
     headline = split_question(opened)[0]
     asked = headline.partition(ASKS)[2] if opened.kind in OF_AGENTS else ""
-    question = f"? {opened.gate}: {asked or headline}"  # the name of the gate says who asks
+    named = f"{opened.gate} {choices}"
+    named = opened.gate if fits or 3 * width(named) > 2 * wide else named  # the question matters more
+    question = f"? {named}: {asked or headline}"  # the name of the gate says who asks
     return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
 
 

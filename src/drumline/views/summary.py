@@ -29,7 +29,7 @@ from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
-from drumline.views.gates import answer_command, is_told, merge_command, remark_line, retry_command
+from drumline.views.gates import answer_command, is_told, list_asking, merge_command, remark_line, retry_command
 from drumline.views.landings import list_coming
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
 from drumline.views.leavings import (
@@ -348,6 +348,7 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
         case _ if flow_walk is not None:
             yield from filter(None, [begin_after_login(run)])
         case RunStanding.BLOCKED | RunStanding.FAILED | RunStanding.REJECTED:
+            yield from (answer_command(gate.opened, driven=False) for gate in list_asking(run)[:MOST_GATES])
             stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
             yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)

@@ -13,14 +13,14 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.overstep import Culprit, list_culprits
 from drumline.core.plaintext import name_some
 from drumline.core.plan import Step
-from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
+from drumline.core.vocabulary import STUCK, RunStanding, StepEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten
 from drumline.views.evidence import evidence_json, list_evidence
-from drumline.views.gates import answer_command, ask_shortly, split_question
+from drumline.views.gates import answer_command, ask_shortly, list_asking, list_choices, split_question
 from drumline.views.mutants import mutants_json
 from drumline.views.places import split_place
 from drumline.views.proofs import find_proof, proof_json
@@ -140,6 +140,13 @@ def _explain_run(snapshot: Snapshot) -> Why:
         return replace(said, text=f"{said.text}: {ask_shortly(first)}", gate=first.gate, hint=hint, notes=notes)
     if state in (RunStanding.PARKED, RunStanding.INTERRUPTED, RunStanding.CANCELLED):
         return replace(said, hint=f"drumline resume {run.id}", until=run.parked_until)
+    if asking := list_asking(run):
+        first = asking[0].opened
+        hint = answer_command(first, driven=bool(snapshot.live))
+        text = f"{said.text}; gate {first.gate} asks what to do: {list_choices(first)}"
+        return replace(
+            said, text=text, kind=FINISHED, gate=first.gate, hint=hint, notes=tuple(split_question(first)[1])
+        )
     done = sum(1 for step in snapshot.selected if step_state(snapshot, step) is StepStanding.DONE)
     return replace(said, kind=FINISHED, text=said.text or f"{done:,} of {len(snapshot.selected):,} steps are done")
 
@@ -158,6 +165,8 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
     gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
     if gate is None or gate.opened.gate in snapshot.answers:
         return near
+    if gate.opened.kind in STUCK:  # its question begins with the reason, which is told already
+        return replace(near, text=f"{near.text}; gate {near.gate} asks what to do: {list_choices(gate.opened)}")
     return replace(near, text=f"{near.text}: {ask_shortly(gate.opened)}")
 
 
