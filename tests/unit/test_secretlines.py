@@ -68,6 +68,11 @@ GIT = """\
 [github]
     token = secret-3
 """
+YARN_1 = '"//npm.corp.example/:_authToken" "secret-1"\n"always-auth" true\nregistry "https://npm.corp.example"\n'
+PROPERTIES = "signing.password secret-1\nsigning.keyId 12AB\n# the password is in the vault\n"
+MAIL = "[sendemail]\n\tsmtpUser = ada\n\tsmtpPass = secret-1\n[core]\n\taskPass = /usr/bin/ask\n"
+TERRAFORM = 'credentials "app.terraform.io" {\n  token = "secret-1"\n}\nplugin_cache_dir = "x"\n'
+CURL_2 = 'oauth2-bearer secret-1\n--pass "secret-2"\ncookie = "sid=secret-3"\nretry 3\n'
 CURL = 'user = "ada:secret-1"\nproxy = http://ada:secret-2@proxy.example:3128\ncompressed\n'
 CONDA = "channels:\n  - https://conda.example/t/secret-1/corp\n  - conda-forge\n"
 BUN = '[install.scopes]\ncorp = { url = "https://npm.corp.example", token = "secret-1" }\n[install]\nexact = true\n'
@@ -91,11 +96,19 @@ KEYS = (
         (GRADLE, ["org.gradle.jvmargs=-Xmx2g", "mavenUser=ada"]),
         (GIT, ["signingkey = ABCDEF", '[url "https://git.example/"]', "ssh://git@git.example/", "helper = store"]),
         (CURL, ["proxy = http://proxy.example:3128", "compressed"]),
+        (YARN_1, ['"always-auth" true', 'registry "https://npm.corp.example"']),
+        (PROPERTIES, ["signing.keyId 12AB", "# the password is in the vault"]),
+        (MAIL, ["smtpUser = ada", "askPass = /usr/bin/ask"]),
+        (TERRAFORM, ['credentials "app.terraform.io" {\n}\n', 'plugin_cache_dir = "x"']),
+        (CURL_2, ["retry 3"]),
         (CONDA, ["conda-forge"]),
         (BUN, ["exact = true"]),
         (KEYS, ["email=ada@example"]),
     ],
-    ids=["npm", "pip", "maven", "nuget", "yarn", "gradle", "git", "curl", "conda", "bun", "keys"],
+    ids=[
+        *("npm", "pip", "maven", "nuget", "yarn", "gradle", "git", "curl"),
+        *("yarn-1", "properties", "mail", "terraform", "curl-2", "conda", "bun", "keys"),
+    ],
 )
 def test_secrets_are_left_out_and_what_configures_stays(text: str, kept: list[str]) -> None:
     left = leave_out_secrets(text)

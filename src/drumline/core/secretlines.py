@@ -11,11 +11,15 @@ from drumline.core.redaction import Redaction
 from drumline.patterns import compile_late
 
 _LIKE_SECRETS = (
-    r"password|passwd|passphrase|secret|token|credential|authident|authorization|extraheader|bearer"
+    r"password|passwd|passphrase|(?<!ask)(?<!by)(?<!com)pass\b|secret|token|credential|authident|authorization|extraheader|bearer|cookie\b"
     r"|api[-_.]?key|private[-_.]?key|access[-_.]?key|_auth\b|(?<!always-)\bauth\b"
 )
 NAMED = compile_late(rf"(?:{_LIKE_SECRETS})[\w.-]*[\"']?\s*[:=]\s*\S", re.IGNORECASE)
 """A name like that of a secret, and a value."""
+SPACED = compile_late(
+    rf"^\s*[\"']?[^\s=#;\[\"']*(?:{_LIKE_SECRETS})[\w.-]*[\"']?\s+[^\s={{](?!.*\{{\s*$)", re.IGNORECASE
+)
+"""The same with a space between them, as yarn, curl and Java's properties have it; a block that begins is none."""
 USER = compile_late(r"^\s*(?:-u|-U|(?:--)?(?:proxy-)?user)[\s=:\"]+[^\s:=]+:\S", re.IGNORECASE)
 """A user with a password behind the colon, as curl takes it."""
 ADDRESS = compile_late(r"(https?://)[^\s/@\"'<>]*@|(\w+://)[^\s/@:\"'<>]*:[^\s/@\"'<>]+@", re.IGNORECASE)
@@ -39,4 +43,4 @@ def leave_out_secrets(text: str) -> str:
 
 
 def _is_secret(line: str) -> bool:
-    return bool(NAMED.search(line) or USER.match(line))
+    return bool(NAMED.search(line) or SPACED.match(line) or USER.match(line))
