@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.integration.jailed import find_python, open_cell
 
 from drumline.core.gitdeeds import GitDeeds
 from drumline.core.ids import Commit, RunId, StepId
@@ -128,6 +129,43 @@ def test_where_it_stands_is_only_read_and_what_cannot_be_read_is_another_history
 
     assert read_tip(own.parent) == (ID if how == "a commit that is not there" else "")
     assert deeds == GitDeeds(rewrote=True)
+
+
+def test_what_an_agent_leaves_holds_nobody_for_long(spaces: GitWorkspaces) -> None:
+    place, base = prepare(spaces)
+    own = find_folder(take_seat(place))
+    (own / "HEAD").write_text(f"{ID}\n")
+    (own / "objects" / "info" / "alternates").unlink()
+    os.mkfifo(own / "objects" / "info" / "alternates")
+    top = place.parents[2] / "repo"
+    hasty = GitWorkspaces(
+        find_repository(top), run=RunId("r"), branch="drumline/r", root=place.parents[1], git_limit=0.5
+    )
+
+    deeds = anyio.run(lambda: hasty.find_deeds(STEP, base=base))
+
+    assert deeds == GitDeeds(rewrote=True)
+
+
+RESET = """
+import anyio, sys
+from pathlib import Path
+from drumline.workspace.git import Git
+from drumline.workspace.worktrees import reset_record
+record = Path(sys.argv[1])
+(record / "agent" / "shut" / "in").mkdir(parents=True)
+(record / "agent" / "shut").chmod(0)
+anyio.run(reset_record, Git(common_dir=record), record, sys.argv[2])
+"""
+
+
+def test_what_it_has_shut_goes_all_the_same() -> None:
+    with open_cell("unprivileged") as cell:
+        words = [*cell.become(), find_python(cell.user), "-c", RESET, str(cell.work), ID]
+        subprocess.run(words, env=cell.env, cwd=cell.folder, check=True)
+        left = [path.name for path in cell.work.iterdir()]
+
+    assert left == ["HEAD"]
 
 
 def test_a_packed_branch_is_where_it_stands(spaces: GitWorkspaces) -> None:

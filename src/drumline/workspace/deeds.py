@@ -9,7 +9,7 @@ from pathlib import Path
 
 from drumline.core.gitdeeds import NO_DEEDS, GitDeeds, list_trailers
 from drumline.core.ids import Commit
-from drumline.errors import GitError, GitKilled
+from drumline.errors import GitError, GitKilled, GitStuck
 from drumline.isolation.owngit import lend_objects, read_tip
 from drumline.record import replace
 from drumline.workspace.commits import read_commits
@@ -19,6 +19,8 @@ from drumline.workspace.worktrees import find_record, has_tables
 
 MOST = 50
 """Commits that are looked at."""
+PATIENCE = 60.0
+"""Seconds that reading what an agent left may take: it may hold a git of ours, as a pipe does that nobody writes to."""
 
 
 async def find_deeds(desk: Desk, base: Commit) -> GitDeeds:
@@ -31,12 +33,14 @@ async def find_deeds(desk: Desk, base: Commit) -> GitDeeds:
     own = read_tip(record)
     if own is not None and own != base:
         # Another store of objects, which may say anything: only what is told of the agent is read from it.
+        lent = {**desk.git.env, **lend_objects(record)}
         try:
-            return await compare_history(replace(desk.git, env={**desk.git.env, **lend_objects(record)}), own, base)
-        except GitKilled:
-            raise
-        except GitError:  # what it stands on cannot be read
-            return GitDeeds(rewrote=True)
+            borrowing = replace(desk.git, env=lent, limit=min(PATIENCE, desk.git.limit))
+            return await compare_history(borrowing, own, base)
+        except GitError as error:
+            if isinstance(error, GitKilled) and not isinstance(error, GitStuck):
+                raise
+            return GitDeeds(rewrote=True)  # what it stands on cannot be read
     if not has_tables(desk.git.common_dir) and (record / "HEAD").read_text(encoding="utf-8").strip() == base:
         return NO_DEEDS
     return await compare_history(desk.git, await _find_tip(desk.git, record), base)

@@ -161,7 +161,8 @@ def bury_record(common_dir: Path, record: Path) -> None:
     except FileNotFoundError:
         pass
     finally:
-        shutil.rmtree(grave, ignore_errors=True)
+        with suppress(OSError):
+            _remove_folder(grave)
 
 
 async def discard_worktree(git: Git, path: Path) -> None:
@@ -179,12 +180,8 @@ def _discard(common_dir: Path, path: Path) -> None:
 async def reset_record(git: Git, record: Path, base: Commit) -> None:
     """Detach the worktree's HEAD at `base` and forget whatever was half done in it."""
     for leftover in record.iterdir():
-        if leftover.name in _KEPT:
-            continue
-        if leftover.is_dir() and not leftover.is_symlink():
-            shutil.rmtree(leftover)
-        else:
-            leftover.unlink()
+        if leftover.name not in _KEPT:
+            _remove_folder(leftover)
     for lock in list_table_locks(record):
         lock.unlink()
     if has_tables(git.common_dir):
@@ -224,8 +221,8 @@ def may_be_checked_out(common_dir: Path, ref: str) -> bool:
 
 
 def _remove_folder(path: Path) -> None:
-    if path.is_symlink() or path.is_file():
-        path.unlink()
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
         return
     with suppress(FileNotFoundError):
         try:
