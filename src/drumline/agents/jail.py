@@ -26,7 +26,7 @@ from drumline.record import Record, replace
 
 PROGRAM = "bwrap"
 TRIAL = 10.0
-KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/proc/scsi")
 """Settings of the kernel, which root could write to even without capabilities."""
 GROUND = (
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
