@@ -72,10 +72,6 @@ class StruckStore(SqliteStore):
     STRIKE_EVENT names an event instead, after whose first write the process is struck.
     """
 
-    def append_now(self, batch: Mapping[Stream, Addition], *, token: Token) -> int | None:
-        """Every write goes the long way, so that it is counted once."""
-        return None
-
     async def append(
         self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
     ) -> int:
