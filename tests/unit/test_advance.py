@@ -32,6 +32,7 @@ from drumline.core.life import OPEN, Phase
 from drumline.core.orders import orders_for
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.rounds import reject
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
@@ -445,6 +446,12 @@ def test_an_approval_lands_revises_or_rejects(choice: str, comment: str, expecte
     run = run_of(ONE, *answered(gates.approval(ONE, 1), choice, comment), autonomy="verbose")
 
     assert next_command(ONE, PROVED, run) == expected
+
+
+def test_a_rejection_without_a_comment_is_told_in_the_words_of_the_flow_s_end() -> None:
+    told = reject("", otherwise="too late for this release")
+
+    assert (told.reason, told.said) == ("too late for this release", "too late for this release")
 
 
 REVISED = answered(gates.approval(ONE, 1), "revise", "shorter")

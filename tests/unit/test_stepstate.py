@@ -12,6 +12,7 @@ from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
 from drumline.errors import NotAllowed
+from drumline.record import replace
 
 TREE_3 = Tree("v" * 40)
 LOST = ev.WorkLost(what="working", driver=DRIVER)
@@ -134,6 +135,15 @@ def test_an_agent_s_own_words_about_its_failure_are_kept_for_the_next_attempt() 
     state = fold(*attempted(1, failure="validation", message="cannot find it"), attempt(2))
 
     assert state.complaint == "cannot find it"
+
+
+def test_what_a_review_sends_back_is_introduced_to_the_agent_and_recorded_without_the_introduction() -> None:
+    back = replace(attempt(2), complaint="- step-1-F1 [blocker] It is lost", reviewed=True)
+
+    state = fold(*attempted(1), *checked(), back)
+
+    assert state.complaint.startswith("A reviewer looked at your work")
+    assert state.complaint.endswith(back.complaint)
 
 
 @pytest.mark.parametrize("passing", ["transient", "crash"])

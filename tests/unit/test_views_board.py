@@ -22,12 +22,14 @@ from tests.unit.builders import (
 )
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
 from drumline.core.proof import Level
 from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.views.board import board_segments
 from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.gates import gate_rows
 from drumline.views.states import SPINNER, SYMBOLS
 
 SMALL = Scene(
@@ -274,3 +276,12 @@ def test_text_is_cut_by_cells(text: str, cells: int, expected: str) -> None:
 def test_flat_text_is_one_line_of_what_can_be_seen() -> None:
     assert flatten(" a\n\tb\x00c\ud800 ") == "a bc"
     assert flatten("abcdef", 4) == "abc…"
+
+
+def test_a_question_of_an_agent_is_drawn_in_its_own_words() -> None:
+    question = gates.question(step_of("a", title="It asks: what?"), 1, "which port?")
+    scene = Scene(steps=[step_of("a")], events=[question])
+
+    (drawn, _) = gate_rows(scene.snapshot(), 80, room=4)
+
+    assert "".join(text for text, _ in drawn) == "? question-a: which port?"

@@ -24,7 +24,6 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.core.reviewing import DUE
 from drumline.core.vocabulary import DocumentKind, Mode, PlanCause, RunEnd
 from drumline.record import replace
 from drumline.views.progress import Progress
@@ -198,8 +197,8 @@ def test_conflicts_and_broken_neighbours_send_work_back_without_a_fix() -> None:
     assert [names(conflicting), names(breaking)] == [["sent_back"], ["sent_back"]]
 
 
-def test_what_a_review_sends_back_is_told_by_its_findings_and_not_by_the_prompt() -> None:
-    found = f"{DUE}\n\n- step-1-F1 [blocker] It is lost (a.py:1)"
+def test_what_a_review_sends_back_is_told_by_its_findings() -> None:
+    found = "- step-1-F1 [blocker] It is lost (a.py:1)"
     back = replace(attempt(2), complaint=found, reviewed=True)
 
     (line,) = tell_step([*prepared(), *attempted(1), *checked(), back])

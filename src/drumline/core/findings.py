@@ -18,6 +18,11 @@ MOST_FINDINGS, MOST_READ = 50, 500
 """How many findings of one answer are kept, those that matter most first, and how many are looked at."""
 MOST_TITLE, MOST_DETAIL, MOST_PATH = 200, 2_000, 500
 """Characters of the parts of one finding."""
+_DUE = (
+    "A reviewer looked at your work, and these findings stand. Put right what they name and nothing else; "
+    "a reviewer looks again afterwards."
+)
+"""What the step's agent is told before the findings that it has to put right."""
 
 _WORDS: Mapping[str, Severity] = {
     **dict.fromkeys(("blocker", "blocking", "critical", "major", "important", "high", "🔴"), Severity.BLOCKER),
@@ -117,6 +122,11 @@ def read_ids(answer: Json, known: Collection[str]) -> dict[str, str]:
         elif isinstance(entry, str):
             named[_text(entry, MOST_TITLE)] = ""
     return {name: why for name, why in named.items() if name in known}
+
+
+def introduce(found: str, *, reviewed: bool) -> str:
+    """What is wrong with the work, as its agent is told it; with what to do about it, if a reviewer found it."""
+    return f"{_DUE}\n\n{found}" if reviewed else found
 
 
 def tell_findings(found: Sequence[Found]) -> str:

@@ -28,11 +28,6 @@ CONFIRMED, NAMED = "confirmed", "named"
 _ID = compile_late(r"\S+-F[0-9]+")
 ACCEPT = "accept"
 """The word before the ids of findings that a person takes as they are."""
-DUE = (
-    "A reviewer looked at your work, and these findings stand. Put right what they name and nothing else; "
-    "a reviewer looks again afterwards."
-)
-"""What the step's agent is told before the findings that it has to put right."""
 
 
 def is_wanted(run: RunState) -> bool:
@@ -100,7 +95,7 @@ def tell_due(state: StepState) -> str:
         return ""
     said = dict.fromkeys(one.why for one in due if one.confirmed == PERSON and one.why)
     guidance = "".join(f"\n\nA person said about it: {words}" for words in said)
-    return f"{DUE}\n\n{tell_findings(due)}{guidance}"
+    return f"{tell_findings(due)}{guidance}"
 
 
 def read_review(answer: Json, state: StepState, *, step: StepId, steps: Collection[str], by: str) -> list[Event]:

@@ -50,7 +50,7 @@ def find_rejection(run: RunState, step: StepId) -> str:
 def reject(comment: str, *, otherwise: str = "") -> Finish:
     """The end of a step that a person rejects; without a comment `otherwise` says why, if anything does."""
     reason = f"rejected: {comment}" if comment else otherwise or "rejected by a person"
-    said = comment or otherwise.removeprefix("rejected ") or "by a person"
+    said = comment or otherwise or "by a person"
     return Finish(state=StepEnd.FAILED, reason=reason, rejected=True, said=said)
 
 

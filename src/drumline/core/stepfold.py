@@ -9,7 +9,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.attempts import Ending
 from drumline.core.checkfailure import CheckFailure, is_work
-from drumline.core.findings import Found
+from drumline.core.findings import Found, introduce
 from drumline.core.flow.events import FlowStarted
 from drumline.core.foul import tell_foul
 from drumline.core.ids import NO_DRIVER
@@ -140,7 +140,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         return
     state.learned, state.mending, state.given = (*state.learned, *state.settle_fix()), (), event.lessons
     if before is Phase.WORKED and (event.doubts or event.oversteps or event.reviewed):
-        state.complaint, state.feedback = event.complaint, ()
+        state.complaint, state.feedback = introduce(event.complaint, reviewed=event.reviewed), ()
         state.doubted, state.overstepped = state.doubted or event.doubts, state.overstepped or event.oversteps
         state.reviews += event.reviewed
     elif before is Phase.WORKED and event.supersedes:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plaintext import name_some
-from drumline.core.reviewing import DUE
 from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix, goes_on
@@ -46,7 +45,7 @@ def tell_start(track: Track, step: StepId, run: RunState, event: ev.AttemptStart
         why = f"{RULES[Failure(failure)].means} ({message})"
         text = f"{step}: {why}; attempt {event.attempt} gets what is left, no fix used"
         return Told(event="gone_on", text=text, data={**data, "failure": failure, "message": message})
-    told = "" if event.doubts else flatten(event.complaint.removeprefix(DUE), LONGEST_REASON).removeprefix("- ")
+    told = "" if event.doubts else flatten(event.complaint, LONGEST_REASON).removeprefix("- ")
     if clashes:
         told = "it does not fit to what landed meanwhile"
     if told and (clashes or event.oversteps or event.reviewed or event.supersedes):

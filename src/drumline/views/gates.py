@@ -9,6 +9,7 @@ from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.gates import needs_words
 from drumline.core.state import Gate, RunState
 from drumline.core.vocabulary import OF_AGENTS, GateKind, RunEnd
+from drumline.record import replace
 from drumline.views.cells import Row, cut, flatten, split_lines, width
 from drumline.views.snapshot import RunSnapshot
 
@@ -17,7 +18,6 @@ LONGEST = 400
 """Characters of a question in a line of progress."""
 SHORT_QUESTION = 120
 """Characters of a question that is told in one line, however it was written."""
-ASKS = " asks: "
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 
 
@@ -146,11 +146,11 @@ def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
         how = f"answered: {flatten(given)}"
     elif fits:
         how = f"{how}  {choices}"
-    headline = split_question(opened)[0]
-    asked = headline.partition(ASKS)[2] if opened.kind in OF_AGENTS else ""
     named = f"{opened.gate} {choices}"
     named = opened.gate if fits or 3 * width(named) > 2 * wide else named  # the question matters more
-    question = f"? {named}: {asked or headline}"  # the name of the gate says who asks
+    # The name of the gate says which agent asks.
+    own = replace(opened, question=opened.asks) if opened.kind in OF_AGENTS and opened.asks else opened
+    question = f"? {named}: {split_question(own)[0]}"
     return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from drumline.core.money import dollars
+from drumline.core.proof import Level
 from drumline.views.cells import split_lines
 from drumline.views.duration import duration
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
@@ -145,8 +146,8 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for step in steps:
         why = step["reason"] or ""
-        said = why.removeprefix(f"{step['level']}, not proved: ")
-        told = [said] if said != why else [", ".join(step["reasons"]).replace("_", " "), why]
+        codes = "" if step["level"] == Level.KEPT.value else ", ".join(step["reasons"]).replace("_", " ")
+        told = [codes, why]
         by = f"landed by {step['landed_by']}"
         told += [by] if step["landed_by"] and step["reason"] != by else []
         commit = f"<code>{text(step['commit'][:9])}</code>" if step["commit"] else ""

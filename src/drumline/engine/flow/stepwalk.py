@@ -273,10 +273,11 @@ class StepFlowWalk(FlowWalk):
             )
         if ended.status is WalkEnd.DONE:
             return cmd.Finish(state=StepEnd.DONE)
-        reason = ended.output.strip() or ended.reason or f"its flow came to the end {ended.node!r}"
-        if ended.status is not WalkEnd.REJECTED:
-            return cmd.Finish(state=ended.status.of_step, reason=reason, opens=self._ask_about(ended, reason))
-        return reject(find_rejection(self.run, self.step), otherwise=reason)
+        told = ended.output.strip() or ended.reason
+        if ended.status is WalkEnd.REJECTED:
+            return reject(find_rejection(self.run, self.step), otherwise=told)
+        reason = told or f"its flow came to the end {ended.node!r}"
+        return cmd.Finish(state=ended.status.of_step, reason=reason, opens=self._ask_about(ended, reason))
 
     def _ask_about(self, ended: FlowEnded, reason: str) -> ev.GateOpened | None:
         """The question about a step that is blocked, if its end asks one."""

@@ -14,6 +14,7 @@ from drumline.core.flow.model import AgentNode
 from drumline.core.flow.templates import list_references, render_strict
 from drumline.core.flow.values import overlay
 from drumline.core.gitdeeds import NO_DEEDS, GitDeeds
+from drumline.core.hunks import Hunk, cut_hunks
 from drumline.core.ids import StepId, Tree
 from drumline.core.judge import Touched
 from drumline.core.learned import Lesson
@@ -32,7 +33,6 @@ from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, ope
 from drumline.engine.handoffs import list_earlier, list_handoffs, list_others, number_step
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
-from drumline.engine.nodes.conflicts import list_hunks
 from drumline.engine.nodes.deeds import add_branch, note_moved
 from drumline.engine.nodes.review import describe_reviewed
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -46,8 +46,10 @@ from drumline.ports.agents import Assignment, Outcome
 from drumline.record import Record, replace
 
 SHORT = 12
-OWN_FOLDER = ".drumline"
 """Digits of a commit that are told: git finds it by them."""
+MOST_CONFLICTING = 20
+"""Files of which the parts that conflict are shown."""
+OWN_FOLDER = ".drumline"
 
 
 def intend(command: cmd.Attempt, state: StepState) -> Note:
@@ -287,9 +289,18 @@ class _Attempt(Record):
             doubts=known(state.asked).doubts,
             lessons=_list_lessons(run, known(state.asked).lessons),
             reviewed=await describe_reviewed(self.work, state),
-            hunks=await list_hunks(self.work, state),
+            hunks=await _list_hunks(self.work, state),
         )
         return self.terms.write(_add_clash(brief, state, run))
+
+
+async def _list_hunks(work: StepWork, state: StepState) -> list[Hunk]:
+    """The parts with conflict markers of files that conflict with what landed meanwhile."""
+    if state.clash is None or state.tree is None:
+        return []
+    read = work.services.workspaces.read_text
+    texts = {path: await read(state.tree, path) or "" for path in state.clash.conflicts[:MOST_CONFLICTING]}
+    return [hunk for path, text in texts.items() for hunk in cut_hunks(path, text)]
 
 
 def _list_sealed(work: StepWork) -> tuple[Path, ...]:
