@@ -117,6 +117,7 @@ def test_a_person_decides_about_blockers_that_are_left(tmp_path: Path, choice: s
     parked = user.run(*ASKING)
     asked = gates_of(user.status())
     question = str(user.status()["gates"])
+    report = report_of(user)
     if choice == "by_hand":
         folder = Path(question.split("by hand in ")[1].split(" and then")[0])
         (folder / "src/auth/login.py").write_text("def check(name): return name == 'hand'\n", encoding="utf-8")
@@ -124,7 +125,10 @@ def test_a_person_decides_about_blockers_that_are_left(tmp_path: Path, choice: s
 
     assert parked.code == 2, parked.text
     assert asked == [DECIDE]
+    assert [one["id"] for one in report["unresolvedBlockers"]] == ["step-1-F1"]
+    assert (report["hitReviewCap"], report["clean"]) == (True, False)
     assert answered.code == 0, answered.text
+    assert report_of(user)["hitReviewCap"] is (choice == "accept")
     assert ("hand" in user.landed("src/auth/login.py")) is (choice == "by_hand")
 
 
@@ -151,11 +155,15 @@ def test_concerns_are_addressed_now_or_deferred(tmp_path: Path, choice: str) -> 
     better = {"match": {"node": "implement", "attempt": 2}, **FIXED}
     user = open_user(tmp_path, *reviews, author=(better,))
 
-    user.run(*ASKING)
+    parked = user.run(*ASKING)
     asked = gates_of(user.status())
+    concerns = report_of(user)["concerns"]
     answered = user.drumline("answer", CONCERNS, choice, "--comment", "Ask for a name.", "--resume")
 
     assert asked == [CONCERNS]
+    assert f"gate {CONCERNS} asks: Address these now, or defer them? (address, defer or any text)" in parked.err
+    assert "\n  - step-1-F1 [concern] The name is vague (src/auth/login.py:1)" in parked.err
+    assert [(one["id"], one["settled"]) for one in concerns] == [("step-1-F1", None)]
     if choice == "address":
         assert "A person said about it: Ask for a name." in user.prompt("step-1", 3)
     assert answered.code == 0, answered.text

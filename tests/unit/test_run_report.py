@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.builders import Scene, attempt, attempted, finish, gate_for, prepared, record, step_of
+from tests.unit.builders import Scene, attempt, attempted, checked, finish, gate_for, prepared, record, step_of
 from tools.docs.reportschema import render_schema, report_schema
 
 import drumline
@@ -85,6 +85,37 @@ def test_a_blocker_that_nobody_could_confirm_is_unresolved_and_one_that_is_wrong
     assert told == [("c-F1", "", "c9", None)]
     assert report["unassigned"][0]["id"] == "c-F1"
     assert "- c9: blocker open: Lost" in report_md(report)
+
+
+@pytest.mark.parametrize("step", ["c", "@final"])
+def test_what_a_step_is_asked_about_is_in_the_report_before_the_step_ends(step: str) -> None:
+    blocker = Finding(id=f"{step}-F1", severity=Severity.BLOCKER, step=StepId(step), title="Lost")
+    found = [ev.FindingRecorded(finding=blocker), ev.FindingConfirmed(finding=blocker.id, by="other")]
+    again = [one for n in (2, 3) for one in (replace(attempt(n), reviewed=True), attempted(n)[-1])]
+    before = [finish("c")] if step == "@final" else []
+    streams = {step: [*prepared(), *attempted(1), *found, *again]}
+    scene = Scene(steps=[step_of("c")], events=[*before, ev.StepStarted(step=StepId(step))], streams=streams, live=())
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams={}, diffs={})))
+
+    assert [(one["id"], one["confirmed"]) for one in report["unresolvedBlockers"]] == [(blocker.id, "other")]
+    assert (report["clean"], report["hitReviewCap"]) == (False, step == "c")
+
+
+def test_a_step_that_its_corrective_step_landed_for_has_the_checks_of_that_and_no_findings_of_its_own() -> None:
+    blocker = Found(finding=Finding(id="c-F1", severity=Severity.BLOCKER, step=StepId("c"), title="Lost"))
+    red = [*prepared(), *attempted(1), *checked(exit_code=1)]
+    green = [*prepared(), *attempted(1), *checked()]
+    healed = finish("c", landed_by=StepId("ch"), findings=(blocker,))
+    scene = Scene(steps=[step_of("ch"), step_of("c", "ch")], events=[finish("ch"), healed], live=())
+    streams = {StepId("c"): record(red, step="c"), StepId("ch"): record(green, step="ch")}
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams=streams, diffs={})))
+
+    told = [(one["chunkId"], one["ok"], one["testsPassed"]) for one in report["perChunk"]]
+    assert told == [("ch", True, True), ("c", True, True)]
+    assert [check["verdict"] for check in report["steps"][1]["checks"]] == ["passed"]
+    assert (report["unresolvedBlockers"], report["clean"]) == ([], True)
 
 
 def test_a_finding_that_somebody_accepted_names_who_did() -> None:

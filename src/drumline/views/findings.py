@@ -14,6 +14,7 @@ from drumline.core.state import RunState
 from drumline.core.sweeping import tell_outcome
 from drumline.core.vocabulary import PlanCause, Settlement, Severity
 from drumline.record import Record
+from drumline.views.snapshot import Snapshot
 
 GONE = frozenset({Settlement.FIXED.value, Settlement.WRONG.value, Settlement.STEP.value})
 """What leaves nothing of a finding."""
@@ -41,11 +42,9 @@ class Finding(Record, rename={"chunk_id": "chunkId"}):
     why: str
 
 
-def list_findings(run: RunState) -> tuple[Finding, ...]:
-    """All that reviewers found about what this run did, in the order of its steps."""
-    ended = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
-    ended += [final] if (final := _find_final(run)) is not None else []
-    return tuple(_tell(one) for finished in ended for one in finished.findings)
+def list_findings(snapshot: Snapshot) -> tuple[Finding, ...]:
+    """All that reviewers found about what this run did or is about to land, in the order of its steps."""
+    return tuple(_tell(one) for _, found in _list_looks(snapshot) for one in found)
 
 
 def choose(found: Sequence[Finding], severity: Severity) -> tuple[Finding, ...]:
@@ -53,12 +52,32 @@ def choose(found: Sequence[Finding], severity: Severity) -> tuple[Finding, ...]:
     return tuple(one for one in found if one.severity == severity.value and one.settled not in GONE)
 
 
-def hits_cap(run: RunState) -> bool:
+def hits_cap(snapshot: Snapshot) -> bool:
     """Whether blockers of a step are left although they went back to its agent as often as they may."""
-    capped = [finished for finished in run.finished.values() if finished.reviews >= MOST_REVIEWS]
-    final = _find_final(run)
-    capped += [final] if final is not None and count_rounds(run) >= MOST_REVIEWS else []
-    return any(one.holds_up for finished in capped for one in finished.findings)
+    capped = [_tell(one) for rounds, found in _list_looks(snapshot) if rounds >= MOST_REVIEWS for one in found]
+    return bool(choose(capped, Severity.BLOCKER))
+
+
+def _list_looks(snapshot: Snapshot) -> list[tuple[int, Sequence[Found]]]:
+    """How often what was found went back, and what that is, of each step and of the whole.
+
+    Of a step that has not ended this is what is known by now; of one that its corrective step landed for, nothing: what
+    was found there is no part of the work.
+    """
+    run = snapshot.run
+    looks: list[tuple[int, Sequence[Found]]] = []
+    for step in run.selected():
+        finished, state = run.finished.get(step.id), snapshot.steps.get(step.id)
+        if finished is not None and not finished.landed_by:
+            looks.append((finished.reviews, finished.findings))
+        elif finished is None and state is not None:
+            looks.append((state.reviews, tuple(state.findings.values())))
+    final, state = _find_final(run), snapshot.steps.get(FINAL)
+    if FINAL not in run.finished and state is not None and state.findings:
+        looks.append((count_rounds(run), tuple(state.findings.values())))
+    elif final is not None:
+        looks.append((count_rounds(run), final.findings))
+    return looks
 
 
 def tell_whole(run: RunState) -> tuple[str, ...]:

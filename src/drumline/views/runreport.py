@@ -196,7 +196,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
     gates = _list_gates(run, history.own)
     critical = find_critical(run, history.own)
     steps = tuple(_make_step(snapshot, step, history, gates, critical) for step in run.selected())
-    found = list_findings(run)
+    found = list_findings(snapshot)
     blockers, concerns = choose(found, Severity.BLOCKER), choose(found, Severity.CONCERN)
     return RunReport(
         schema_version=SCHEMA_VERSION,
@@ -214,7 +214,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         ended_at=snapshot.last_at if run.ended is not None or run.parked else snapshot.now,
         seconds=round(elapsed(snapshot), 3),
         iterations=sum(step.fixes + step.reviews for step in steps) + count_rounds(run),
-        hit_review_cap=hits_cap(run),
+        hit_review_cap=hits_cap(snapshot),
         per_chunk=tuple(_tell_chunk(step) for step in steps),
         files_changed=tuple(sorted({file for step in steps if step.state == "done" for file in step.files})),
         clean=all(step.state in ("done", "skipped") for step in steps) and not (blockers or concerns),
@@ -253,7 +253,7 @@ def _make_step(
 ) -> StepMade:
     run, finished, proof = snapshot.run, snapshot.run.finished.get(step.id), find_proof(snapshot.run, step.id)
     entries = history.streams.get(step.id, ())
-    state = fold_step(StepState(), [one.event for one in entries if type(one.event).__name__ not in FLOW_KINDS])
+    state = _fold(entries)
     return StepMade(
         id=step.id,
         title=step.title,
@@ -276,7 +276,7 @@ def _make_step(
         usage=_use(sum_step(snapshot, step.id)),
         waits=_list_waits(step.id, gates, history.own),
         spans=list_spans(entries),
-        checks=tuple(_list_checks(run, step, state)) if entries else (),
+        checks=tuple(_list_checks(run, *_find_judged(run, step, state, history))) if entries else (),
         notices=finished.notices if finished else (),
         critical=step.id in critical,
         diff=tuple(history.diffs.get(step.id, ())),
@@ -321,6 +321,18 @@ def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]
         if isinstance(entry.event, ev.StepDeferred) and entry.event.step == step and entry.event.until is not None
     ]
     return (*asked, *timers)
+
+
+def _find_judged(run: RunState, step: Step, state: StepState, history: History) -> tuple[Step, StepState]:
+    """Whose checks say what became of a step: its own, or those of the corrective step that landed for it."""
+    finished = run.finished.get(step.id)
+    if finished is None or finished.landed_by not in history.streams:
+        return step, state
+    return run.plan.by_id[finished.landed_by], _fold(history.streams[finished.landed_by])
+
+
+def _fold(entries: Sequence[Recorded]) -> StepState:
+    return fold_step(StepState(), [one.event for one in entries if type(one.event).__name__ not in FLOW_KINDS])
 
 
 def _list_checks(run: RunState, step: Step, state: StepState) -> list[CheckMade]:
