@@ -102,7 +102,7 @@ def test_a_ticket_is_run_to_its_end_with_a_fix_a_heal_and_a_record_of_both(tmp_p
     assert "  Shop: there, type: drumline run 2416553" in ran.out
     assert f"3 commits on {user.branch()}, " in ran.out
     assert f"  not committed: marks in {SPEC}/implement.md" in ran.out
-    assert "1 fix logged" in ran.out
+    assert "3 fixes logged" in ran.out
     assert "tests added: tests/test_p3.py" in ran.out
     subjects = user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()
     assert subjects == [
@@ -115,6 +115,8 @@ def test_a_ticket_is_run_to_its_end_with_a_fix_a_heal_and_a_record_of_both(tmp_p
     (row,) = ledger(user, "runs.jsonl")
     assert (row["flow"], row["total_steps"], row["steps_completed"]) == ("step-all", 4, 4)
     assert row["heal_cycles"] == {"succeeded": 1, "failed": 0}
+    assert [one["result"] for one in fixes] == ["success", "failed", "failed"]
+    assert row["fix_attempts"] == {"succeeded": 1, "failed": 2}
 
 
 @pytest.mark.long

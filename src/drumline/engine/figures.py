@@ -45,4 +45,5 @@ def complete(journal: Journal, run: RunId, events: Sequence[ev.Event]) -> list[e
 
 def _look_up(journal: Journal, run: RunId, finished: ev.StepFinished) -> ev.StepFinished:
     recorded = journal.read(Stream(run, finished.step))
-    return add_figures(finished, fold_step(StepState(), [entry.event for entry in recorded]))
+    state = fold_step(StepState(), [entry.event for entry in recorded])
+    return replace(add_figures(finished, state), learned=(*state.learned, *state.settle_fix()))
