@@ -180,10 +180,10 @@ def contracts_page() -> str:
         "seconds since 1970, `spans` the visits of nodes, `waits` the time at gates and for quotas; `critical` steps "
         "are on the chain of needs that ended last. `iterations` counts fixes after checks and after reviews; "
         "`hitReviewCap` says that blockers are left although they went back as often as they may. "
-        "`unresolvedBlockers` are those that are open, confirmed or not, or that a person accepted, also of a step that has not ended; "
-        "`concerns` and `nits` those "
-        "that are neither fixed nor wrong, `deferred` what was put off, `unassigned` what names a step that there is "
-        "not; `clean` says that every step is done or skipped, without blockers and concerns. (Only the first step is "
+        "`unresolvedBlockers` are those that are open, confirmed or not, or that a person accepted, also of a step "
+        "that has not ended; `concerns` and `nits` those that are neither fixed nor wrong, `deferred` what was put "
+        "off, `unassigned` what names a step that there is not; `clean` says that every step is done or skipped, "
+        "without blockers and concerns. (Only the first step is "
         "shown here.)",
         _fence(_report_sample(snapshot)),
         "## drumline runs --json",
