@@ -189,3 +189,10 @@ def test_commands_of_a_model_in_a_flow_are_watched_too(place: Path) -> None:
         for path in ("checkout/.git/hooks/post-commit", "home/.bashrc")
     )
     assert without.notices == ()
+
+
+def test_a_monitor_that_was_set_for_git_meanwhile_is_not_started(place: Path) -> None:
+    told = work(place, f"git -C checkout config core.fsmonitor 'touch {place}/started; false'")
+
+    assert told == ["checkout/.git/config"]
+    assert not (place / "started").exists()

@@ -22,6 +22,8 @@ T = TypeVar("T")
 MOST = 20
 MOST_WORKTREES = 8
 GIT_LIMIT = 120.0
+STARTS_NOTHING = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+"""For git in places whose configuration what is watched may have written."""
 RECORDS = "/drumline/runs/"
 OURS = ("refs/heads/drumline/",)
 """Branches that runs move themselves."""
@@ -162,7 +164,7 @@ async def _ask_git(folder: Path, *words: str) -> str:
     env["GIT_OPTIONAL_LOCKS"] = "0"
     try:
         with anyio.fail_after(GIT_LIMIT):
-            done = await anyio.run_process(["git", "-C", str(folder), *words], check=False, env=env)
+            done = await anyio.run_process(["git", *STARTS_NOTHING, "-C", str(folder), *words], check=False, env=env)
     except OSError:  # also a git that is stopped or hangs: TimeoutError is one
         return ""
     return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else ""
