@@ -159,6 +159,18 @@ def test_markers_that_an_agent_leaves_never_land(user: User) -> None:
     assert "<<<<<<<" not in user.git("show", f"{user.branch()}:README.md")
 
 
+def test_markers_that_an_agent_writes_where_nothing_else_has_landed_are_told_as_such(tmp_path: Path) -> None:
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, step_text("step-1"))
+        user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n"}})
+
+        ran = user.run()
+
+    assert ran.code == 2, ran.text
+    assert "step-1 blocked: conflict markers are left in step-1.txt" in ran.text
+    assert "step-1.txt" not in user.git("ls-tree", "-r", "--name-only", user.branch())
+
+
 def test_of_steps_that_end_together_each_is_judged_on_a_new_head_once(tmp_path: Path) -> None:
     names = [f"step-{number}" for number in range(1, 6)]
     meet = "touch $HOME/$DRUMLINE_STEP; until [ $(ls $HOME | grep -c ^step-) = 5 ]; do sleep 0.05; done"

@@ -184,5 +184,19 @@ def test_the_step_whose_files_were_changed_learns_who_did_it() -> None:
     assert [(one.step, one.paths, one.commit) for one in done] == [("a", ("src/b.py",), a_commit())]
 
 
+def test_shared_files_name_nobody_and_hide_nobody() -> None:
+    victim = replace(OTHER, files=("src/b.py", "uv.lock", "gen/"))
+    files = ("gen/x.txt", "src/b.py", "uv.lock")
+    landed = ev.StepFinished(step=OWN.id, state=StepEnd.DONE, commit=a_commit(), files=files)
+    harmless = replace(landed, files=("gen/x.txt", "uv.lock"))
+
+    def name(finished: ev.StepFinished) -> list[tuple[str, ...]]:
+        run = run_of(ev.StepStarted(step=OWN.id), finished, steps=(OWN, victim), shared=("gen/**",))
+        return [one.paths for one in list_culprits(run, victim)]
+
+    assert name(landed) == [("src/b.py",)]
+    assert name(harmless) == []
+
+
 def a_commit() -> Commit:
     return Commit("c" * 40)

@@ -195,7 +195,8 @@ def tell_integration(state: StepState) -> str:
     """Why work that passed by itself does not land."""
     with_what = tell_since(state)
     if state.refused is not None:
-        return f"conflicts {with_what} are left in {', '.join(state.conflicts[:MOST_NAMED])}"
+        kind = f"conflicts {with_what}" if state.since else "conflict markers"  # an agent may write some by itself
+        return f"{kind} are left in {', '.join(state.conflicts[:MOST_NAMED])}"
     if state.conflicts:
         return f"its changes conflict {with_what} in {', '.join(state.conflicts[:MOST_NAMED])}"
     failing = ", ".join(ended.command for ended in state.failing())

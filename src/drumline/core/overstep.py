@@ -192,9 +192,9 @@ def list_culprits(run: RunState, victim: Step) -> list[Culprit]:
         doer = run.plan.by_id.get(finished.step)
         if doer is None or doer.id == victim.id or finished.commit is None:
             continue
-        own = [entry for one in (doer, *_list_helped(run, doer)) for entry in one.files]
+        own = [*SHARED, *run.begun.shared, *(entry for one in (doer, *_list_helped(run, doer)) for entry in one.files)]
         paths = tuple(path for path in finished.files if _is_hit(path, victim) and not _is_named(path, own))
-        if paths and not _is_named(paths[0], SHARED):
+        if paths:
             found.append(Culprit(step=doer.id, paths=paths, commit=finished.commit))
     for gate in run.unanswered.values():
         opened = gate.opened
