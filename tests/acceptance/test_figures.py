@@ -66,7 +66,7 @@ def test_an_interrupted_attempt_has_cost_what_its_agent_had_used_and_the_next_ad
         (1, True, 0.25),
         (1, False, 0.25),
     ]
-    assert shown.index("attempt-1.lost-1.log") < shown.index("was cut short") < shown.index("attempt-1.log <==")
+    assert shown.index("attempt-1.lost-1.log") < shown.index("was cut short") < shown.index("(attempt-1.log) <==")
     assert resumed.code == 0, resumed.text
     assert count(user) == (1, 1, 0.5)
     assert ", checks 2/2, 2 attempts, 1 cut short," in resumed.out
