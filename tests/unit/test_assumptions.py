@@ -34,6 +34,20 @@ def facts(*paths: str, symbols: Sequence[str] = (), texts: Mapping[str, str] | N
     [
         (told("Modify `src/a.py`."), ("`src/a.py` is not there; the step works with it",)),
         (told("Change `load_all()` so that it is fast."), ("the symbol `load_all` is not there; the step changes it",)),
+        (
+            told("Use `load_all()` of `src/a.py`."),
+            (
+                "`src/a.py` is not there; the step works with it",
+                "the symbol `load_all` is not there; the step works with it in `src/a.py`",
+            ),
+        ),
+        (
+            told("## Context\n\n`load_all()` in `src/a.py` reads it.\n"),
+            (
+                "`src/a.py` is not there; the step works with it",
+                "the symbol `load_all` is not there; the step works with it in `src/a.py`",
+            ),
+        ),
         (told("## Context\n\n- `src/a.py`: the parser\n"), ("`src/a.py` is not there; the step works with it",)),
         (told("x", "bash tools/check.sh"), ("`bash tools/check.sh` executes `tools/check.sh`, which is not there",)),
         (
@@ -57,6 +71,9 @@ def test_what_the_text_says_is_there_is_missed(step: Told, missing: tuple[str, .
         told("Create `src/a.py` and add `load_all()`."),
         told("As `src/a.py` shows, all is well with `load_all()`."),
         told("Use `json.loads_all()` of a library."),
+        told("Add `load_all()` in `src/a.py`, then use `load_all()` of `src/a.py`."),
+        told("It is `load_all()` in `src/a.py` that is slow."),
+        told("Use `load_all()` from `library`."),
         told("## Context\n\nCreate `src/a.py`.\n"),
         told("Write `tools/check.sh`.", "bash tools/check.sh"),
         told("x", "bash tools/check.sh", files=["tools/check.sh"]),

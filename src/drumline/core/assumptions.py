@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from drumline.core.handoffs import Handoff
-from drumline.core.namings import find_paths, find_symbols, is_assumed, is_created, is_own
+from drumline.core.namings import find_located, find_paths, find_symbols, is_assumed, is_created, is_own
 from drumline.core.plan import Step
 from drumline.core.proselines import FENCE, read_lines
 from drumline.core.shellwords import drop_assignments, find_scripts, list_goals, split_command
@@ -74,11 +74,12 @@ def list_wanted(told: Told) -> Wanted:
     scripts = [script for command in _list_commands(told.step) for script in _list_scripts(command, told)]
     claimed = [path for handoff in told.handoffs for path in _list_claimed(handoff)]
     own = [symbol for handoff in told.handoffs for symbol in _list_made(handoff)]
+    located = [symbol for symbol, _ in _list_located(told.text)]
     snippets = [snippet.path for snippet in _list_snippets(told.text)]
     manifests = [_find_manifest(command) for command in _list_commands(told.step)]
     return Wanted(
         paths=tuple(dict.fromkeys([*_list_assumed(told), *scripts, *claimed])),
-        symbols=tuple(dict.fromkeys([*_list_changed(told.text), *own]))[:MOST_SYMBOLS],
+        symbols=tuple(dict.fromkeys([*_list_changed(told.text), *located, *own]))[:MOST_SYMBOLS],
         files=tuple(dict.fromkeys([*snippets, *(name for name in manifests if name)])),
     )
 
@@ -130,11 +131,25 @@ def _judge_symbols(told: Told, tree: TreeFacts) -> Iterator[str]:
     for symbol in _list_changed(told.text):
         if symbol not in tree.symbols:
             yield f"the symbol `{symbol}` is not there; the step changes it"
+    for symbol, path in _list_located(told.text):
+        if symbol not in tree.symbols:
+            yield f"the symbol `{symbol}` is not there; the step works with it in `{path}`"
 
 
 def _list_changed(text: str) -> list[str]:
     named = dict.fromkeys(find_symbols(text))
     return [symbol for symbol in named if is_own(symbol, text) and not is_created(symbol, text)][:MOST_SYMBOLS]
+
+
+def _list_located(text: str) -> list[tuple[str, str]]:
+    """What the text works with, or shows as context, and says the file of: it is not that of a library."""
+    shown = set(find_located("\n".join(line.text for line in read_lines(text) if CONTEXT & {*line.path})))
+    return [
+        (symbol, path)
+        for symbol, path in dict.fromkeys(find_located(text))
+        if not is_created(symbol, text) and not is_created(path, text) and not is_own(symbol, text)
+        if (symbol, path) in shown or is_assumed(symbol, text)
+    ][:MOST_SYMBOLS]
 
 
 def _judge_snippets(told: Told, tree: TreeFacts) -> Iterator[str]:

@@ -15,6 +15,7 @@ from drumline.patterns import compile_late
 _CODE = compile_late(r"`([^`\n]{3,120})`")
 _SYMBOL = compile_late(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _TELLING = compile_late(r"_[a-z0-9]|[a-z0-9][A-Z]")
+_LOCATED = compile_late(r"`([^`\n]{3,120})`,? (?:of|in|from|at|inside(?: of)?) `([^`\s]+)`")
 _PATH = compile_late(r"(?:\./)?((?:[\w@.+-]+/)+[\w@+-][\w@.+-]*\.\w{1,8})(?::\d+(?:-\d+)?)?")
 _CREATES = r"creates?|created|new|adds?|added|writes?|introduces?|introduced|defines?|implements?|generates?"
 _CHANGES = (
@@ -66,6 +67,13 @@ def find_symbols(text: str) -> Iterator[str]:
             continue
         called = "(" in code
         yield from (word for word in words[-1:] if called or _TELLING.search(word))
+
+
+def find_located(text: str) -> Iterator[tuple[str, str]]:
+    """Symbols of which the text says in which file they are: `name()` in `src/file.py`."""
+    for found in _LOCATED.finditer(text):
+        path = _PATH.fullmatch(found[2])
+        yield from ((symbol, path[1]) for symbol in find_symbols(f"`{found[1]}`") if path)
 
 
 def find_paths(text: str) -> list[str]:
