@@ -15,6 +15,7 @@ DONE = Marks(status=Status.DONE)
 BY_HAND = """
 - `make all`
 - All in all, it is fine
+- N/A
 
 ### Manual Verification
 

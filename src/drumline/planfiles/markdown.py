@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from drumline.patterns import compile_late
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.source import line_starts
 from drumline.record import Record
@@ -32,6 +34,8 @@ BY_HAND: Mapping[str, Bucket] = dict.fromkeys(
 )
 """Headings of what a person verifies, where a plan says what must hold after its last step."""
 NOTHING: Mapping[str, Bucket] = {}
+_NO_ITEM = compile_late(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
+"""What an item says where a list has to be and nothing is to be on it."""
 _Bucketed: TypeAlias = "tuple[int, Token, Bucket | None]"
 _PROMPT = "$ "
 
@@ -84,7 +88,8 @@ def read_body(
         if box is not None:
             boxes[first_line + line + 1] = box
         if bucket is not None and (box is not None or not nested):
-            items.append(_item(bucket, first_line + line + 1, token.content, box is not None))
+            item = _item(bucket, first_line + line + 1, token.content, box is not None)
+            items += [item] if item.command or not _NO_ITEM.fullmatch(item.text.strip(" *_`.")) else []
     if fenced:
         items += _fenced(bucketed, first_line)
         items.sort(key=lambda item: item.line)

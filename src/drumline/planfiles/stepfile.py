@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -36,7 +35,6 @@ KEYS = (
 )
 """What a step's file of the native format can say."""
 
-_NO_ITEM = compile_late(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
 _DURATION = compile_late(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[smhd])")
 _HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 8.0}
 """A day is one of work."""
@@ -197,7 +195,7 @@ def iso_time(text: str) -> str:
 
 
 def manual_items(body: Body) -> tuple[str, ...]:
-    """What a person has to verify; an item that says that there is nothing is none."""
+    """What a person has to verify."""
     return tuple(item.text for item in list_manual(body))
 
 
@@ -209,8 +207,7 @@ def manual_lines(body: Body) -> tuple[int, ...]:
 
 def list_manual(body: Body) -> list[Item]:
     """These items with their lines."""
-    items = (item for item in body.items if item.bucket is Bucket.MANUAL)
-    return [item for item in items if not _NO_ITEM.fullmatch(item.text.strip(" *_`."))]
+    return [item for item in body.items if item.bucket is Bucket.MANUAL]
 
 
 def parse_step(text: str, path: str) -> StepFile:
@@ -295,7 +292,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(body),
         manual_lines=manual_lines(body),
-        qa=tuple(item.text for item in body.items if item.bucket is Bucket.QA and not _NO_ITEM.fullmatch(item.text)),
+        qa=tuple(item.text for item in body.items if item.bucket is Bucket.QA),
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),
         agent=fields.text("agent"),
         review=fields.text("review"),
