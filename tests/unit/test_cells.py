@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.views.cells import join_reason
+from drumline.views.cells import join_reason, split_lines
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,11 @@ from drumline.views.cells import join_reason
 )
 def test_a_reason_does_not_repeat_the_word_for_the_state(state: str, reason: str, told: str) -> None:
     assert join_reason(state, reason) == told
+
+
+def test_lines_of_a_diff_stay_as_they_are_set_and_move_no_cursor() -> None:
+    diff = "--- a/02.md\n+++ b/02.md\n@@ -1,3 +1,4 @@\n ## Tasks\n \n+- Say left:\n+    - for  two\n+\n\n-\tno\x1b[2J"
+
+    told = split_lines(diff)
+
+    assert told[3:] == [" ## Tasks", "", "+- Say left:", "+    - for  two", "+", "-   no[2J"]

@@ -43,6 +43,16 @@ def test_a_question_that_the_author_of_a_flow_wrote_is_its_last_paragraph_that_a
     assert "- two new options" in details
 
 
+def test_a_diff_is_shown_as_it_will_be_applied() -> None:
+    diff = "--- a/02.md\n+++ b/02.md\n@@ -1,3 +1,4 @@\n ## Tasks\n \n 1. Write it: is it fast?\n+    - Say left."
+    question = f"01 (Part) proposes to change what later steps say:\n\n{diff}\n\nApply exactly that, or decline?"
+
+    headline, details = split_question(ask(question, GateKind.APPROVAL))
+
+    assert headline == "Apply exactly that, or decline?"
+    assert details[1:] == [line.rstrip() for line in diff.splitlines()]
+
+
 def test_a_short_question_is_one_line_however_it_is_written() -> None:
     assert split_question(ask("Is it\ngood?")) == ("Is it good?", [])
     assert ask_shortly(ask("Is it\ngood?")) == "Is it good? (approve or reject)"

@@ -136,7 +136,7 @@ def _show(opened: GateOpened) -> None:
     headline, _ = split_question(opened)
     for line in split_lines(opened.question):
         for part in break_line(line, sys.stderr).split("\n"):
-            say(click.style(part, bold=True) if flatten(line) in headline else part)
+            say(click.style(part, bold=True) if line and flatten(line) in headline else part)
     if opened.options:
         others = ", or anything else in your own words" if opened.free else ""
         say(f"  {', '.join(flatten(option) for option in opened.options)}{others}")

@@ -22,8 +22,13 @@ def flatten(text: str, most: int = 0) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines that say something, each flattened; what was indented stays so."""
-    return [f"{'  ' if line[:1].isspace() else ''}{flatten(line)}" for line in text.splitlines() if line.strip()]
+    """The lines as they are set, without what could move a cursor; of empty ones those that a diff has."""
+    return [_keep(line) for line in text.splitlines() if line]
+
+
+def _keep(line: str) -> str:
+    plain = "".join(" " if c.isspace() else c for c in line.expandtabs(4))
+    return "".join(c for c in plain if not unicodedata.category(c).startswith("C")).rstrip()
 
 
 def count(number: int, noun: str) -> str:

@@ -18,7 +18,7 @@ LONGEST = 400
 """Characters of a question in a line of progress."""
 SHORT_QUESTION = 120
 """Characters of a question that is told in one line, however it was written."""
-_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
+_PARAGRAPHS = re.compile(r"\n\n+")
 
 
 def answer_command(opened: GateOpened, *, driven: bool) -> str:
