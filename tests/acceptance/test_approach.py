@@ -64,6 +64,11 @@ def test_a_major_deviation_is_asked_about_and_any_text_is_guidance(tmp_path: Pat
 
     assert parked.code == 2, parked.text
     assert asked == [GATE]
+    assert "step-1 (Make step-1) cannot be done as planned. Proceed as the brief says, abort, or say" in parked.err
+    assert (
+        "\n  It cannot be done as planned: the module was taken out on purpose\n  The brief: src/old.py is"
+        in parked.err
+    )
     assert answered.code == 0, answered.text
     assert "take src/new.py and leave the rest" in user.prompt("step-1", 2)
 
