@@ -41,6 +41,17 @@ def test_an_approval_shows_words_files_checks_level_fixes_and_cost(tmp_path: Pat
     ]
 
 
+def test_an_approval_shows_what_the_agent_claims_about_scenarios(tmp_path: Path) -> None:
+    plan = small_plan(replace(step("a"), qa=("log in", "log out")))
+    agent = WritingAgent({}, {"a1": Outcome(message="It works.\n\nAutomated QA: 1/2 passed")})
+    harness = Harness(folder=tmp_path, plan=plan, agent=agent, autonomy="verbose")
+
+    run = harness.drive()
+
+    question = run.unanswered[GateId("approve-a")].opened.question
+    assert "\nAutomated QA 1/2 by the word of its agent, not proved.\n" in question
+
+
 def test_an_approval_shows_what_the_report_of_the_agent_says_and_not_its_form(tmp_path: Path) -> None:
     harness = build(tmp_path, slips=0)
     report = (

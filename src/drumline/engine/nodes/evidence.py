@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from drumline.core.baseline import look_up
+from drumline.core.claims import count_claimed, tell_claims
 from drumline.core.money import dollars
 from drumline.core.plaintext import strip_controls
 from drumline.core.proof import Colour
@@ -42,6 +43,7 @@ async def tell_work(work: StepWork, state: StepState) -> str:
         f"It changes {_count(len(lines), 'file')} ({_sum(lines)}): git show {kept[:SHORT]}",
         *_list_files(lines),
         *list_checks(work, state),
+        _tell_claims(work, state),
         *_list_findings(state),
         *_list_swept(state),
         f"{state.fixes} of {_count(work.orders.retries, 'fix', 'es')} used, {_tell_cost(state)}.",
@@ -83,6 +85,13 @@ def list_checks(work: StepWork, state: StepState) -> list[str]:
     proof = foresee(state, work.orders, work.run)
     why = f" ({', '.join(reason.words for reason in proof.why)})" if proof.why else ""
     return [f"Its checks; it would land as {proof.level.value}{why}:", *told] if told else ["It has no checks."]
+
+
+def _tell_claims(work: StepWork, state: StepState) -> str:
+    """What the agent claims about the scenarios that it was to play."""
+    items = len(work.orders.step.qa)
+    told = tell_claims(count_claimed(state.last.message if state.last else "", items), items)
+    return f"{told}." if told else ""
 
 
 def _list_findings(state: StepState) -> list[str]:
