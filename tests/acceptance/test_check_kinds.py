@@ -88,6 +88,7 @@ def test_tests_of_all_steps_that_do_not_judge_a_compile_check_are_listed_with_th
     listed = user.type("checks", ".ai/specs/7-x/implement.md").out
 
     assert "not a check of every step: test: make test\n" in listed
+    assert "\nevery step: test: make test" not in f"\n{listed}"
     assert "[commands] of .drumline/config.toml; a compile check only" in listed
 
 

@@ -174,7 +174,8 @@ def _show_repository(project: Project, *, as_json: bool) -> None:
 def _show_configured(project: Project, ledger: Mapping[str, Tally], steps: Sequence[Step] = ()) -> None:
     """What judges every step, and what does not because another source names a command of its kind."""
     arranged, lost = _arrange(project, steps)
-    for check in arranged:
+    unused = {check for check, ids in lost if steps and len(ids) == len(steps)}
+    for check in [check for check in arranged if check not in unused]:
         click.echo(f"every step: {_name_kind(check)}{flatten(check.command)}")
         click.echo(f"    from {_name_source(project, check)}; {_tell_worth(check, ledger, own=False)}")
     for check, ids in lost:
