@@ -113,7 +113,7 @@ def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
     ran = user.run()
     asked = user.status()["gates"]
     why = user.drumline("why", "step-1").out
-    shown = [user.drumline(*words).text for words in ((), ("status",), ("why",), ("why", "step-2"))]
+    shown = [user.drumline(*words).text for words in ((), ("status",), ("why",), ("why", "step-1"))]
     silent = user.drumline("answer", "plan-step-1", "adapt")
     said = user.drumline("answer", "plan-step-1", "adapt", "--comment", "Use what step-0 has.", "--resume")
 

@@ -103,7 +103,7 @@ def test_after_two_ways_in_vain_the_step_says_what_was_tried_and_what_to_do(tmp_
     assert run.ended.state == "blocked"
     assert {name: one.state for name, one in run.finished.items()} == {A: "blocked", AH: "skipped", AH2: "blocked"}
     reason = run.finished[A].reason
-    assert reason.startswith("a still fails after 2 fixes (validation): it is wrong; tried: ah (Write it): still")
+    assert reason.startswith("still fails after 2 fixes (validation): it is wrong;\ntried: ah (Write it): still")
     assert "not as it should be" in reason
     assert "next: drumline retry a --context TEXT, drumline heal a or drumline skip a" in reason
     assert run.finished[A].tried == (AH2,)

@@ -148,23 +148,32 @@ def is_stuck(run: RunState, name: StepId) -> bool:
     return finished.state is StepEnd.BLOCKED and bool(finished.failing) and not finished.failure
 
 
-def tell_tried(run: RunState, step: StepId) -> str:
-    """The corrective steps of a step, and what became of each; empty if there was none."""
+def tell_superseded(step: StepId) -> str:
+    """What is added to the reason of a corrective step in whose place another one is planned."""
+    return f"; {step} is tried in another way"
+
+
+def list_tried(run: RunState, step: StepId) -> list[str]:
+    """The corrective steps of a step, and what became of each."""
     told = []
     for name, planned in run.corrections.items():
         if planned.cause in _AFTER_LANDING or planned.helps != step:
             continue
         if (finished := run.finished.get(name)) is not None:
-            told.append(f"{name} ({planned.correction.title}): {finished.reason or finished.state.value}")
-    return "; ".join(told)
+            reason = finished.reason.removesuffix(tell_superseded(step)) or finished.state.value
+            told.append(f"{name} ({planned.correction.title}): {reason}")
+    return told
 
 
 def explain_unhealed(run: RunState, step: StepId, name: StepId) -> str:
-    """Why a step stays blocked whose corrective steps did not get through, and what a person can do."""
+    """Why a step stays blocked whose corrective steps did not get through, and what a person can do, line by line."""
     planned = run.corrections[name]
-    return (
-        f"{planned.correction.why or 'it fails its checks'}; tried: {tell_tried(run, step)}; "
-        f"next: drumline retry {step} --context TEXT, drumline heal {step} or drumline skip {step}"
+    return ";\n".join(
+        (
+            planned.correction.why.removeprefix(f"{step} ") or "it fails its checks",
+            *(f"tried: {told}" for told in list_tried(run, step)),
+            f"next: drumline retry {step} --context TEXT, drumline heal {step} or drumline skip {step}",
+        )
     )
 
 

@@ -19,6 +19,7 @@ from drumline.core.corrections import (
     list_helped,
     list_superseded,
     list_unhelped,
+    tell_superseded,
 )
 from drumline.core.events import Event, PauseRequested, RunResumed, StepFinished, StepReopened
 from drumline.core.ids import FINAL, NO_STEP, PREFLIGHT, DriverId, GateId, StepId
@@ -173,9 +174,7 @@ def _healings(run: RunState) -> list[Command]:
             for step, name in list_helped(run)
         ]
         + [
-            Close(
-                step=name, state=StepEnd.SKIPPED, reason=f"{run.finished[name].reason}; {step} is tried in another way"
-            )
+            Close(step=name, state=StepEnd.SKIPPED, reason=run.finished[name].reason + tell_superseded(step))
             for step, name in list_superseded(run)
         ]
         + [_after_vain_healing(run, step, name) for step, name in list_unhelped(run)]

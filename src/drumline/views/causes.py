@@ -178,7 +178,8 @@ def _ask_about(finished: StepFinished, found: Cause, snapshot: Snapshot) -> Caus
     opened = next((one for one in asked if one.kind in ASKED_AFTER and one.gate not in snapshot.answers), None)
     if opened is None:
         return found
-    return replace(found, gate=opened.gate, hint=answer_command(opened, driven=bool(snapshot.live)))
+    first = flatten(opened.asks.partition("\n")[0]).rstrip(";")  # its question shows the other lines
+    return replace(found, text=first or found.text, gate=opened.gate)
 
 
 def _owned(snapshot: Snapshot, step: Step) -> Cause | None:

@@ -69,7 +69,7 @@ def split_question(opened: GateOpened) -> tuple[str, list[str]]:
     if asking:
         parts.remove(asking)
         return flatten(asking, LONGEST), split_lines("\n".join(parts))
-    first, *more = split_lines(opened.question)
+    first, *more = (line.rstrip(";") for line in split_lines(opened.question))
     return flatten(first, LONGEST), more
 
 

@@ -143,7 +143,8 @@ def _explain_run(snapshot: Snapshot) -> Why:
     if asking := list_asking(run):
         first = asking[0].opened
         hint = answer_command(first, driven=bool(snapshot.live))
-        text = f"{said.text}; gate {first.gate} asks what to do: {list_choices(first)}"
+        stuck = _with_question(snapshot, cause(snapshot, run.define(first.step))).text if first.step else said.text
+        text = f"{first.step}: {stuck}" if first.step else stuck
         return replace(
             said, text=text, kind=FINISHED, gate=first.gate, hint=hint, notes=tuple(split_question(first)[1])
         )
@@ -173,7 +174,11 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
 def _note_question(snapshot: Snapshot, near: Cause) -> tuple[str, ...]:
     """What there is to judge by where the step waits for an answer."""
     gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
-    return tuple(split_question(gate.opened)[1]) if gate is not None else ()
+    if gate is None:
+        return ()
+    # To try it again is next, too; the question has other answers.
+    how = [answer_command(gate.opened, driven=bool(snapshot.live))] if gate.opened.kind in STUCK else []
+    return (*split_question(gate.opened)[1], *how)
 
 
 def _chain(snapshot: Snapshot, step: Step) -> tuple[StepId, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from drumline.core.corrections import count_corrections, is_asked_for, tell_tried
+from drumline.core.corrections import count_corrections, is_asked_for, list_tried
 from drumline.core.finalreview import list_final_reasons
 from drumline.core.flow.model import NO_LANDING, Flow, Json, is_for_steps
 from drumline.core.flow.questions import Asker
@@ -155,7 +155,7 @@ def _describe(work: StepWork, *, worked: bool) -> dict[str, Json]:
         "retries": work.orders.retries,
         "heals": count_corrections(work.run, step.id),
         "heal": worked and is_asked_for(work.run, step.id),
-        "other_ways": tell_tried(work.run, step.id) or "none",
+        "other_ways": "; ".join(list_tried(work.run, step.id)) or "none",
     }
 
 
