@@ -157,6 +157,8 @@ SHOWN_FOR: Mapping[str, str] = {
 }
 """Variables by which an agent uses a cloud's models, and where its credentials for that are."""
 OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/sys/kernel/debug", "/sys/kernel/tracing")
+PASSWD, FIRST = Path("/etc/passwd"), 1000
+"""Where users are listed, read as a text: a directory service may take seconds. People have numbers from here on."""
 HOST_KEYS = "ssh_host_*_key"
 SUBMODULES = ("modules/*/config", "modules/*/*/config", "modules/*/modules/*/config")
 """In a repository: their configurations; a submodule's name may have a slash, and it may have some of its own."""
@@ -195,8 +197,19 @@ def find_hidden() -> Iterator[Path]:
     if os.geteuid() == 0:
         yield from _list_present(OF_ROOT)
         yield from Path("/etc/ssh").glob(HOST_KEYS)
-        for home in Path("/home").glob("*"):
+        for home in list_homes(PASSWD):
             yield from _list_present(f"{home}/{name}" for name in CREDENTIALS)
+
+
+def list_homes(passwd: Path) -> list[Path]:
+    """The homes of people, by this list of users and below `/home`; services, which have low numbers, keep no keys."""
+    try:
+        rows = [line.split(":") for line in passwd.read_text(encoding="utf-8", errors="surrogateescape").splitlines()]
+    except OSError:
+        rows = []
+    people = [row for row in rows if len(row) == 7 and row[2].isdecimal() and int(row[2]) >= FIRST]
+    named = (Path(row[5]) for row in people if row[5].startswith("/"))
+    return [home for home in dict.fromkeys((*Path("/home").glob("*"), *named)) if home.is_dir() and home.name]
 
 
 def find_configuring() -> Iterator[Path]:
