@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from tools.docs.flowdefaults import Made, default_of
 from tools.docs.flowproblems import FLOW_PROBLEMS
 from tools.docs.tables import join, table
 
@@ -17,8 +18,6 @@ from drumline.core.flow.fields import (
     VARIABLE_FIELDS,
     FieldRule,
     KindRule,
-    Made,
-    default_of,
 )
 from drumline.core.flow.kinds import KINDS
 from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Node, Variable

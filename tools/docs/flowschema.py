@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from tools.docs.flowdefaults import Made, default_of
+
 from drumline.core.flow.fields import (
     CASE_FIELDS,
     FLOW_FIELDS,
@@ -16,9 +18,7 @@ from drumline.core.flow.fields import (
     VARIABLE_FIELDS,
     FieldRule,
     KindRule,
-    Made,
     Shape,
-    default_of,
 )
 from drumline.core.flow.kinds import KINDS
 from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Json, Variable

@@ -39,7 +39,7 @@ _FORMER: Mapping[str, tuple[type[Event], Mapping[str, object]]] = MappingProxyTy
 )
 """Events of flows in earlier journals, with what stands for them now."""
 _RENAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {"AttemptStarted": {"relayed": "by_visit"}, "GateOpened": {"detail": ""}}
+    {"AttemptStarted": {"relayed": "by_visit"}, "GateOpened": {"detail": ""}, "RunStarted": {"config_digest": ""}}
 )
 """Fields that have another name in earlier journals, or are not read any more."""
 

@@ -36,7 +36,6 @@ class RunStarted(Event):
     `lessons` are those that were known when it began, `durations` the seconds that steps took in earlier runs.
     `review` says which steps another agent reviews before they land. `checkout` is the folder in which steps are
     worked on, on the branch of the run; without it each has a worktree.
-    Journals of earlier versions have a `config_digest`.
     """
 
     plan: str
@@ -61,7 +60,6 @@ class RunStarted(Event):
     merge: str = ""
     merge_asks: bool = False
     issue: int = 0
-    config_digest: str = ""
     rigor: str = ""
     flow: str = ""
     require: str = Require.KEPT.value

@@ -5,18 +5,12 @@ A default is never written here; it is the one of the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from enum import Enum
 
 from drumline.core.flow.model import (
-    Case,
-    Flow,
-    FlowSettings,
-    Json,
     Node,
-    Variable,
 )
-from drumline.record import NODEFAULT, Record, fields
+from drumline.record import Record
 
 
 class Shape(Enum):
@@ -141,24 +135,3 @@ NODE_FIELDS = (
     rule("description", Shape.TEXT, "What the node is for."),
     rule("next", Shape.NODES, "The node that follows; with several, all of them, at the same time."),
 )
-
-Made = type[Node] | type[Flow] | type[FlowSettings] | type[Variable] | type[Case]
-
-
-def default_of(make: Made, rule: FieldRule) -> Json:
-    """What the model takes when the key is missing; None if there is nothing to take."""
-    for field in fields(make):
-        if field.name != rule.key:
-            continue
-        if field.default_factory is not NODEFAULT:
-            return _plain(field.default_factory())
-        return None if field.default is NODEFAULT else _plain(field.default)
-    return None
-
-
-def _plain(value: object) -> Json:
-    if isinstance(value, str | int | float | bool):
-        return value
-    if isinstance(value, Sequence):
-        return [_plain(item) for item in value]
-    return {} if isinstance(value, Mapping) else None
