@@ -83,11 +83,12 @@ class Simulation:
         self.now += self.dice.random()
 
     def _decide(self) -> None:
-        around = self.around()
+        around, before = self.around(), repr(self.run)
         found = decide(self.run, around, slots=self.slots - len(self.claimed))
         again = decide(self.run, around, slots=self.slots - len(self.claimed))
         assert found == again
         assert found
+        assert repr(self.run) == before  # nothing is noted in the state
         self.told += [repr(command) for command in found]
         for command in found:
             self._carry_out(command)

@@ -10,7 +10,7 @@ from shlex import quote
 from drumline.app.catalog import read_run
 from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
-from drumline.core.ids import FLOW, GateId, RunId, StepId, Stream
+from drumline.core.ids import GateId, RunId, StepId, Stream
 from drumline.core.nearest import did_you_mean
 from drumline.core.plan import RUN_WALKS
 from drumline.core.runfold import fold_run
@@ -115,7 +115,7 @@ def _check_unasked(run: RunState, step: StepId) -> None:
 def check_skip(run: RunState, name: str) -> StepId:
     """Return the step of this name; refuse to skip what is done or unknown."""
     step = check_step(run, name)
-    if run.plan.format == FLOW:
+    if not run.lands:
         raise InvalidInput(f"{step!r} is the whole run and cannot be skipped", hint=f"drumline cancel {run.id}")
     if step in RUN_WALKS:
         flow = RUN_WALKS[step].flow
@@ -238,7 +238,7 @@ def _begin_again(run: RunState) -> str:
     if is_task(run.plan):
         return "drumline do TEXT"
     place = quote(run.begun.plan)
-    return f"drumline flow run {place}" if run.plan.format == FLOW else f"drumline run {place} --new"
+    return f"drumline flow run {place}" if not run.lands else f"drumline run {place} --new"
 
 
 def _check_timer(snapshot: Snapshot, step: StepId, place: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from drumline.app.catalog import read_run
 from drumline.core.events import ConfigRepinned, RunStarted
-from drumline.core.ids import FLOW, RunId, Stream
+from drumline.core.ids import RunId, Stream
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, PLAN
 from drumline.core.plan import Check
 from drumline.core.state import RunState
@@ -79,7 +79,7 @@ def _list_wanted(run: RunState, present: Present) -> dict[str, object]:
     return {
         "agent": present.agent or begun.agent,
         "fallback": settings.fallback,
-        "profiles": {} if run.plan.format == FLOW and not settings.fallback else present.profiles,
+        "profiles": {} if not run.lands and not settings.fallback else present.profiles,
         "checks": settings.checks,
         "setup": settings.setup,
         "provide": settings.provide,
@@ -102,7 +102,7 @@ def _list_wanted(run: RunState, present: Present) -> dict[str, object]:
 def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, list[Difference]]:
     """The event by which the run takes the present configuration, and what differs from what it has pinned."""
     begun, settings = run.begun, present.settings
-    kept = {*begun.typed, *(OF_STEPS if run.plan.format == FLOW else ())}
+    kept = {*begun.typed, *(OF_STEPS if not run.lands else ())}
     wanted = _list_wanted(run, present)
     pins = {name: getattr(begun, name) if name in kept else value for name, value in wanted.items()}
     timeouts = {

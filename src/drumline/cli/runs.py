@@ -39,5 +39,5 @@ def _row(project: Project, store: SqliteStore, brief: RunBrief) -> RunRow:
     run = read_run(store, brief.run)
     # A walk's own state is not needed here, and working it out for every run would take long.
     ends = store.read(Stream(brief.run, FLOW), kinds=("NodeEnded", "FlowEnded"))
-    visits = count_visits(ends) if run.plan.format == FLOW else None
+    visits = None if run.lands else count_visits(ends)
     return run_row(run, live=bool(project.roster.drivers(brief.run)), started_at=brief.started_at, visits=visits)

@@ -109,7 +109,7 @@ class Progress:
                 return told
         if isinstance(entry.event, ev.StepStarted | ev.StepFinished) and entry.event.step in RUN_WALKS:
             return tell_run_walk(entry.event)
-        if kind not in _TELL or (kind in _OF_STEPS and run.plan.format == FLOW):
+        if kind not in _TELL or (kind in _OF_STEPS and not run.lands):
             return None
         return _TELL[kind](_Scene(self, run, step, entry.at), entry.event)
 
