@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from drumline.app.look import Watcher
 from drumline.cli.output import say
 from drumline.core.ids import RunId
+from drumline.core.vocabulary import RunStanding
 from drumline.store.sqlite import SqliteStore
 from drumline.views.board import board_segments
 from drumline.views.cells import Row
@@ -98,11 +99,11 @@ class Watch:
             self.board.draw_rows(lambda wide, high, tick: draw(width=wide, height=high, tick=tick))
 
     def _is_over(self, state: str) -> bool:
-        if state == "running":
+        if state == RunStanding.RUNNING:
             self._idle_since = None
             return False
         self._idle_since = self._idle_since or time.monotonic()
-        return state != "interrupted" or time.monotonic() - self._idle_since > GRACE
+        return state != RunStanding.INTERRUPTED or time.monotonic() - self._idle_since > GRACE
 
 
 def watch(watched: Watch, open_desk: Callable[[bool], Listener], *, draw: bool, quiet: bool = False) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import SIDECAR, Check, Marks, Problem, Reading, Severity, Step
-from drumline.core.vocabulary import DocumentKind
+from drumline.core.vocabulary import DocumentKind, RunStanding
 from drumline.datatext import Data, Flaw, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
@@ -215,7 +215,7 @@ class MaestroFiles(AnnotatedFiles):
     def report_progress(self, progress: ProgressReport) -> str:
         """Write the report into a state file; a session that is over moves to where Maestro keeps these."""
         told = super().report_progress(progress)
-        archives = progress.archives and progress.state == "done" and self._file.name == STATE
+        archives = progress.archives and progress.state == RunStanding.DONE and self._file.name == STATE
         if not archives or not self.reports_progress:
             return told
 

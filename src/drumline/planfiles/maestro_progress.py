@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from drumline.core.ids import StepId
 from drumline.core.roles import find_role
+from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.datatext import Flaw, Kind, Node, read_data
 from drumline.planfiles.dataedit import Editor, Span, Value
 from drumline.planfiles.maestro_archive import is_over
@@ -49,7 +50,7 @@ def write_progress(text: str, region: Region, progress: ProgressReport) -> list[
 def _write_phase(editor: Editor, phase: Node, step: StepProgress) -> None:
     if step.started:
         editor.set(phase, "started", step.started)
-    if step.finished and step.state == "done":
+    if step.finished and step.state == StepStanding.DONE:
         editor.set(phase, "completed", step.finished)
     for key, paths in _manifests(step):
         old = _texts(phase.get(key))
@@ -103,7 +104,7 @@ def _write_errors(editor: Editor, phase: Node, step: StepProgress) -> None:
         _settle(editor, there, failure, step.state)
     if step.state in _OVER:
         for item in (item for item in left if _open(item)):
-            _resolve(editor, item, "skipped" if step.state == "skipped" else "retried")
+            _resolve(editor, item, "skipped" if step.state == StepStanding.SKIPPED else "retried")
     if not new:
         return
     if errors is None or not errors.items:
@@ -134,7 +135,7 @@ def _resolve(editor: Editor, error: Node, word: str) -> None:
 def _resolution(failure: StepFailure, state: str) -> str:
     if failure.retried:
         return "retried"
-    return "skipped" if state == "skipped" else "pending"
+    return "skipped" if state == StepStanding.SKIPPED else "pending"
 
 
 def _open(error: Node) -> bool:
@@ -167,8 +168,8 @@ def _write_session(editor: Editor, root: Node, progress: ProgressReport, by_id: 
     states = {step.step: step.state for step in progress.steps}
     if progress.mode in _MODES:
         editor.set(root, "execution_mode", progress.mode)
-    editor.set(root, "status", "completed" if progress.state == "done" and is_over(root) else "in_progress")
-    running = [item for item in phases.items if states.get(StepId(phase_id(item))) == "running"]
+    editor.set(root, "status", "completed" if progress.state == RunStanding.DONE and is_over(root) else "in_progress")
+    running = [item for item in phases.items if states.get(StepId(phase_id(item))) == StepStanding.RUNNING]
     current = running[0] if running else _first_open(phases, states)
     if current is not None and current.get("id") is not None:
         editor.set(root, "current_phase", current.pairs["id"].value)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from drumline.core.plaintext import count_noun
 from drumline.core.plan import Problem, Severity
+from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.planfiles.drafts import put_file
 from drumline.planfiles.source import read_bytes
 from drumline.ports.planfiles import ProgressReport
@@ -43,13 +44,13 @@ def write_state(folder: Path, progress: ProgressReport) -> None:
     """Bring both files up to date; a plan that is done has no state any more. The caller holds the plan's lock."""
     if progress.branch:
         _put(folder / BRANCH, f"{progress.branch}\n")
-    if progress.state == "done":
+    if progress.state == RunStanding.DONE:
         if _read(folder).get("skill") == SKILL:
             (folder / STATE).unlink(missing_ok=True)
         return
     ticket = SPEC.fullmatch(folder.name)
-    done = [step.step for step in progress.steps if step.state == "done"]
-    working = [step.step for step in progress.steps if step.state == "running"]
+    done = [step.step for step in progress.steps if step.state == StepStanding.DONE]
+    working = [step.step for step in progress.steps if step.state == StepStanding.RUNNING]
     files = sorted({path for step in progress.steps for path in (*step.created, *step.modified, *step.deleted)})
     began = min((step.started for step in progress.steps if step.started), default=progress.now)
     state = {

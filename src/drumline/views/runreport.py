@@ -21,7 +21,7 @@ from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.sweeping import tell_cases, tell_updates
-from drumline.core.vocabulary import Settlement, Severity, StepEnd
+from drumline.core.vocabulary import Settlement, Severity, StepEnd, StepStanding
 from drumline.record import Record, field
 from drumline.views.activity import attempts, fixes, lost
 from drumline.views.chunks import Chunk, find_model, find_tier, summarise
@@ -216,12 +216,13 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         iterations=sum(step.fixes + step.reviews for step in steps) + count_rounds(run),
         hit_review_cap=hits_cap(snapshot),
         per_chunk=tuple(_tell_chunk(step) for step in steps),
-        files_changed=tuple(sorted({file for step in steps if step.state == "done" for file in step.files})),
-        clean=all(step.state in ("done", "skipped") for step in steps) and not (blockers or concerns),
+        files_changed=tuple(sorted({file for step in steps if step.state == StepStanding.DONE for file in step.files})),
+        clean=all(step.state in (StepStanding.DONE, StepStanding.SKIPPED) for step in steps)
+        and not (blockers or concerns),
         unresolved_blockers=blockers,
         concerns=concerns,
         nits=choose(found, Severity.NIT),
-        skipped=tuple(step.id for step in steps if step.state == "skipped"),
+        skipped=tuple(step.id for step in steps if step.state == StepStanding.SKIPPED),
         unassigned=tuple(one for one in found if not one.step),
         deferred=tuple(one for one in found if one.settled == Settlement.DEFERRED.value),
         usage=_use(sum_run(snapshot)),

@@ -138,7 +138,7 @@ def _explain_running(walk: Walk, said: Why) -> Why:
 
 def _explain_end(walk: Walk, said: Why) -> Why:
     end = walk.end
-    if end is None and said.state == "blocked":
+    if end is None and said.state == RunStanding.BLOCKED:
         return replace(said, hint=resume_after_login(walk.run))
     where = f"the walk came to {end.node}" if end and end.node else "the walk could not go on"
     status = f" and is {end.status}" if end and end.status != said.state else ""

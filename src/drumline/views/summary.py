@@ -211,7 +211,7 @@ def _walk_lines(found: Summary, walked: Walked) -> list[str]:
     took = ", ".join([count(walked.visits, "visit"), duration(found.seconds), *used])
     lines = [f"run {found.run} {found.state}{status}{where}{why}", f"  {took}"]
     lines += [f"  changed no file: {name_some(walked.unchanged)}"] if walked.unchanged else []
-    return lines + ([f"  branch {found.branch}"] if found.branch and found.state == "done" else [])
+    return lines + ([f"  branch {found.branch}"] if found.branch and found.state == RunStanding.DONE else [])
 
 
 def output_lines(snapshot: Snapshot) -> list[str]:
