@@ -6,15 +6,15 @@ The rule: a command pays for no pattern that it does not need; compiling all of 
 from __future__ import annotations
 
 import re
-from typing import cast
+from typing import AnyStr, cast
 
 
 class _Late:
     """Stands for a pattern until something is asked of it; what was asked of it once is found at once."""
 
-    def __init__(self, text: str, flags: int) -> None:
+    def __init__(self, text: str | bytes, flags: int) -> None:
         self._text, self._flags = text, flags
-        self._compiled: re.Pattern[str] | None = None
+        self._compiled: re.Pattern[str] | re.Pattern[bytes] | None = None
 
     def __getattr__(self, name: str) -> object:
         if self._compiled is None:
@@ -24,6 +24,6 @@ class _Late:
         return found
 
 
-def compile_late(text: str, flags: int = 0) -> re.Pattern[str]:
+def compile_late(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """The pattern, as `re.compile` would give it; `pattern` and all methods are there."""
-    return cast(re.Pattern[str], _Late(text, flags))
+    return cast(re.Pattern[AnyStr], _Late(text, flags))

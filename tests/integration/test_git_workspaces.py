@@ -219,11 +219,19 @@ def take_the_place(folder: Path, word: str) -> None:
         (folder / "place" / "b.txt").write_text("in a folder\n")
 
 
-@pytest.mark.parametrize(("change", "named"), [(write_end, "a.txt"), (take_the_place, "place~")])
+@pytest.mark.parametrize(
+    ("change", "named", "attribute"),
+    [
+        (write_end, "a.txt", ""),
+        (write_end, "a.txt", "* conflict-marker-size=20"),
+        (take_the_place, "place~", ""),
+    ],
+)
 def test_what_a_conflict_leaves_is_found_at_the_end_of_large_files_and_in_names(
-    project: Project, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, str], None], named: str
+    project: Project, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path, str], None], named: str, attribute: str
 ) -> None:
     monkeypatch.setattr(markers, "CHUNK", 11)
+    (project.top / ".git" / "info" / "attributes").write_text(f"{attribute}\n")
 
     async def work() -> tuple[Merge, Sequence[str], Sequence[str]]:
         spaces = project.open()

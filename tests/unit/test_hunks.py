@@ -15,6 +15,12 @@ def test_each_part_between_both_markers_is_cut_out_with_its_line() -> None:
     assert found == [Hunk(path="a.txt", line=line, text=CONFLICT.strip()) for line in (2, 9)]
 
 
+def test_markers_may_be_longer_than_seven() -> None:
+    text = CONFLICT.replace("<<", "<<<<").replace(">>", ">>>>")
+
+    assert cut_hunks("a.txt", text) == [Hunk(path="a.txt", line=1, text=text.strip())]
+
+
 def test_of_long_parts_the_middle_is_left_out_and_of_long_lines_the_end() -> None:
     text = "<<<<<<< 1a\n" + "x" * 300 + "\n" + "y\n" * 100 + ">>>>>>> 2b\n"
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 MOST_LINES, MOST_LETTERS, WIDTH = 40, 6_000, 200
 """Lines that are shown of one, letters of all, and letters of a line; the files have the rest."""
-BEGIN, END = "<<<<<<< ", ">>>>>>> "
+BEGIN, END = compile_late("<{7,64} "), compile_late(">{7,64} ")
+"""An attribute of a file may make them longer than seven."""
 
 
 class Hunk(Record):
@@ -24,9 +26,9 @@ def cut_hunks(path: str, text: str) -> list[Hunk]:
     found: list[Hunk] = []
     lines, begun = text.splitlines(), 0
     for number, line in enumerate(lines, 1):
-        if line.startswith(BEGIN):
+        if BEGIN.match(line):
             begun = number
-        elif line.startswith(END) and begun:
+        elif END.match(line) and begun:
             found.append(Hunk(path=path, line=begun, text="\n".join(_shorten(lines[begun - 1 : number]))))
             begun = 0
     return found

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from drumline.patterns import compile_late
 
-ENDS = (b"\n<<<<<<< ", b"\n>>>>>>> ")
+ENDS = (compile_late(rb"\n<{7,64} "), compile_late(rb"\n>{7,64} "))
+"""An attribute of a file, `conflict-marker-size`, may make them longer than seven."""
+LONGEST = 66
 CHUNK = 1 << 23
 MADE_ROOM = compile_late(r"~(?:[0-9a-f]{40}|[0-9a-f]{64})(?:_[0-9]+)?$")
 """How git ends the name of a file where one side of a merge has a folder, a link or another file in its place."""
@@ -23,9 +25,15 @@ def count_conflicts(chunks: Iterable[bytes]) -> int:
     before, found = b"\n", [0, 0]
     for chunk in chunks:
         text = before + chunk
-        found = [count + text.count(end) for count, end in zip(found, ENDS, strict=True)]
-        before = text[1 - len(ENDS[0]) :]
-    return min(found)
+        last = max(text.rfind(b"\n"), 0)
+        whole = len(text) if len(text) - last > LONGEST else last  # a short last line may go on in the next chunk
+        found = _add(found, text[:whole])
+        before = text[whole:]
+    return min(_add(found, before))
+
+
+def _add(found: list[int], text: bytes) -> list[int]:
+    return [count + len(end.findall(text)) for count, end in zip(found, ENDS, strict=True)]
 
 
 def find_marked(folder: Path, changed: Mapping[str, str]) -> dict[str, int]:
