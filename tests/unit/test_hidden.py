@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drumline.agents.hidden import list_homes
+from drumline.agents.hidden import OF_OTHERS, list_homes
 
 
 def test_people_live_where_the_list_of_users_says_and_services_keep_no_keys(tmp_path: Path) -> None:
@@ -24,3 +24,7 @@ def test_people_live_where_the_list_of_users_says_and_services_keep_no_keys(tmp_
 
 def test_without_a_list_of_users_those_below_home_are_left(tmp_path: Path) -> None:
     assert [home for home in list_homes(tmp_path / "none") if home.parent != Path("/home")] == []
+
+
+def test_of_others_settings_and_logins_of_agent_programs_are_hidden_too() -> None:
+    assert {".ssh", ".npmrc", ".claude/.credentials.json", ".codex/auth.json"} <= set(OF_OTHERS)

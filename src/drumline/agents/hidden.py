@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from drumline.isolation.homes import find_repository
+from drumline.isolation.homes import LOGINS, find_repository
 from drumline.ports.processes import Job
 
 SHARED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108 - nothing is written there: they are replaced
@@ -131,6 +131,8 @@ CONFIGURING = (
     ".config/git/config",
 )
 """In a home: files that configure programs and may hold secrets, too."""
+OF_OTHERS = (*CREDENTIALS, *CONFIGURING, *(name[2:] for name in LOGINS if name.startswith("~/")))
+"""In the home of somebody else: nothing there is needed, neither settings nor logins of agent programs."""
 ELSEWHERE: Mapping[str, str] = {
     ".config/": "XDG_CONFIG_HOME",
     ".local/share/": "XDG_DATA_HOME",
@@ -198,7 +200,7 @@ def find_hidden() -> Iterator[Path]:
         yield from _list_present(OF_ROOT)
         yield from Path("/etc/ssh").glob(HOST_KEYS)
         for home in list_homes(PASSWD):
-            yield from _list_present(f"{home}/{name}" for name in CREDENTIALS)
+            yield from _list_present(f"{home}/{name}" for name in OF_OTHERS)
 
 
 def list_homes(passwd: Path) -> list[Path]:
