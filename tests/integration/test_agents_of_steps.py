@@ -447,6 +447,23 @@ def test_a_question_about_money_does_not_outlive_the_last_step(tmp_path: Path) -
     assert state_of(harness.drive()) == "done"
 
 
+# --- roles ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "limits"), [("coder", (600.0, 25)), ("copywriter", (480.0, 20)), ("", (86400.0, None))]
+)
+def test_a_role_limits_the_time_and_the_turns_of_its_agent(
+    tmp_path: Path, role: str, limits: tuple[float | None, int | None]
+) -> None:
+    agent = agent_of()
+    plan = small_plan(replace(step("a"), role=role))
+
+    Harness(folder=tmp_path, plan=plan, agent=agent, mode="sequential").drive()
+
+    assert [(given.timeout, given.turns) for given in agent.assignments] == [limits]
+
+
 # --- questions --------------------------------------------------------------------------------------------------
 
 

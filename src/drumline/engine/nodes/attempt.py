@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 from uuid import uuid4
 
 from drumline.core import commands as cmd
@@ -50,6 +51,7 @@ SHORT = 12
 MOST_CONFLICTING = 20
 """Files of which the parts that conflict are shown."""
 OWN_FOLDER = ".drumline"
+N = TypeVar("N", int, float)
 
 
 def intend(command: cmd.Attempt, state: StepState) -> Note:
@@ -256,15 +258,13 @@ class _Attempt(Record):
             log=self.work.services.log(step.id, f"attempt-{command.attempt}.log"),
             tier=command.tier,
             model=worker.model,
-            timeout=_shortest(
-                self.work.services.agent_timeout, role.minutes * 60.0 if role else None, self.terms.timeout
-            ),
+            timeout=_least(self.work.services.agent_timeout, role.minutes * 60.0 if role else None, self.terms.timeout),
             read_only=role is not None and role.capability is Capability.READ_ONLY,
             session=command.session,
             new_session=known(state.asked).new_session,
             idle=self.work.services.agent_idle,
             budget=command.budget,
-            turns=self.terms.turns,
+            turns=_least(role.turns if role else None, self.terms.turns),
             answers=command.answers,
             may_ask=True,
             judged=True,
@@ -353,5 +353,5 @@ def _join_context(run: RunState, step: Step) -> str:
     return "\n\n".join(part for part in (run.begun.context, asked.context if asked else "") if part)
 
 
-def _shortest(*limits: float | None) -> float | None:
+def _least(*limits: N | None) -> N | None:
     return min((limit for limit in limits if limit is not None), default=None)
