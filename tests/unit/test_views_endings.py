@@ -116,6 +116,13 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
     assert [line for line in lines if line.endswith(":")] == ["landed:", "next:"]
 
 
+@pytest.mark.parametrize("more", [{"fixes": 1}, {"reviews": 1}])
+def test_a_run_whose_work_was_sent_back_is_not_called_clean(more: dict[str, int]) -> None:
+    scene = Scene(steps=[step_of("a")], events=[finish("a", **more), ev.RunEnded(state=RunEnd.DONE)], live=())
+
+    assert not any("clean run" in line for line in summary_lines(summary(scene.snapshot())))
+
+
 @pytest.mark.parametrize("end", [RunEnd.FAILED, RunEnd.BLOCKED, RunEnd.CANCELLED])
 def test_a_run_that_did_not_get_through_is_not_called_clean(end: RunEnd) -> None:
     scene = Scene(steps=[step_of("a")], events=[finish("a", "failed", reason="no"), ev.RunEnded(state=end)], live=[])

@@ -7,7 +7,7 @@ from drumline.record import Record
 
 
 class Learned(Record):
-    """The figures; a `clean` run needed no fix and no corrective step."""
+    """The figures; a `clean` run needed no fix, no corrective step and no work after a review."""
 
     logged: int
     promoted: tuple[str, ...]
@@ -23,7 +23,7 @@ def describe_learned(run: RunState) -> Learned:
         logged=sum(len(one.learned) for one in finished),
         promoted=changed.promoted if changed else (),
         demoted=changed.demoted if changed else (),
-        clean=bool(finished) and not run.corrections and not any(one.fixes for one in finished),
+        clean=bool(finished) and not run.corrections and not any(one.fixes or one.reviews for one in finished),
     )
 
 
