@@ -139,6 +139,23 @@ def test_the_mode_is_asked_for_with_what_can_run_side_by_side_and_kept(tmp_path:
 
 
 @pytest.mark.long
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
+def test_where_no_two_phases_are_free_side_by_side_nobody_is_asked_about_the_mode(tmp_path: Path) -> None:
+    session = make_session(execution_mode=None)
+    session["phases"][1]["blocked_by"] = [1]
+    user = open_user(tmp_path, session=session)
+    accept_commands(user, STATE)
+
+    with open_terminal(user) as terminal:
+        terminal.type_command("run", STATE, "--agent", SCRIPTED, "--autonomy", "autopilot")
+        shown = terminal.await_text("exit=0")
+
+    assert "Mode: parallel" not in shown
+    assert "Mode: sequential" not in shown
+    assert session_of(user)["execution_mode"] == "sequential"
+
+
+@pytest.mark.long
 def test_a_phase_that_stays_wrong_fails_after_its_retries_and_a_person_says_how_it_goes_on(tmp_path: Path) -> None:
     user = open_user(
         tmp_path,
