@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from tests.unit.builders import (
@@ -117,7 +118,7 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
 
 
 @pytest.mark.parametrize("more", [{"fixes": 1}, {"reviews": 1}])
-def test_a_run_whose_work_was_sent_back_is_not_called_clean(more: dict[str, int]) -> None:
+def test_a_run_whose_work_was_sent_back_is_not_called_clean(more: dict[str, Any]) -> None:
     scene = Scene(steps=[step_of("a")], events=[finish("a", **more), ev.RunEnded(state=RunEnd.DONE)], live=())
 
     assert not any("clean run" in line for line in summary_lines(summary(scene.snapshot())))
