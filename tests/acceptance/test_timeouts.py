@@ -20,6 +20,9 @@ def user(tmp_path: Path) -> User:
 
 
 def test_an_agent_out_of_time_is_asked_for_what_is_left_and_uses_up_no_fix(user: User) -> None:
+    items = "- [ ] It says one: `grep -q one step-1.txt`\n- [ ] It says two\n"
+    user.edit("step-1", "## Overview", f"## Acceptance criteria\n\n{items}\n## Overview")
+    user.commit_all("criteria")
     user.play(
         {**SLOW, "match": {"step": "step-1", "attempt": 1}},
         {"match": {"step": "step-1"}, "write": {"step-1.txt": "one\ntwo\n"}},
@@ -34,6 +37,7 @@ def test_an_agent_out_of_time_is_asked_for_what_is_left_and_uses_up_no_fix(user:
     assert "step-1: the agent's time was up" in ran.err
     assert "fix 1 of 2" not in ran.err
     assert "Do only what is left. These checks pass already: `grep -q one step-1.txt`." in prompt
+    assert "No check has shown these acceptance criteria yet:\n\n- It says two\n\n" in prompt
     assert "An earlier attempt failed this check: `grep -q two step-1.txt`" in prompt
     assert "what attempt 1 had changed is kept: git show" in user.drumline("why", "step-1").out
 

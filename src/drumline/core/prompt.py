@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from drumline.core.assumptions import CONTEXT
 from drumline.core.blocked import OFFER, WRONG, Reply
 from drumline.core.claims import ASKED
-from drumline.core.deliverables import CRITERIA
+from drumline.core.deliverables import CRITERIA, find_criteria
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
@@ -215,16 +215,26 @@ def write_history(brief: Brief) -> str:
         title = "About your last attempt" if brief.doubts else "Your last attempt failed"
         parts.append(_section(title, brief.complaint))
     if brief.cut_short and not brief.fresh:
-        left = "What it had changed is still in the work tree: look at it, and go on from there."
-        shown = [f"`{command}`" for command in brief.passing if not is_named(command)]
-        left += f" Do only what is left. These checks pass already: {', '.join(shown)}." if shown else ""
-        parts.append(_section("An attempt before this one was cut short", f"{brief.cut_short.strip()}\n\n{left}"))
+        told = f"{brief.cut_short.strip()}\n\n{_tell_left(brief)}"
+        parts.append(_section("An attempt before this one was cut short", told))
     if brief.since or brief.conflicts:
         parts.append(_section("Other steps landed while you worked", _tell_landed(brief)))
     rest = "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
     if brief.feedback:
         parts += [write_feedback(brief.feedback, rest), _tell_fixing(brief)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _tell_left(brief: Brief) -> str:
+    """What an attempt goes on with: all but what checks have shown of the one before it, whose time was up."""
+    left = "What it had changed is still in the work tree: look at it, and go on from there."
+    shown = [f"`{command}`" for command in brief.passing if not is_named(command)]
+    if not shown:
+        return left
+    left += f" Do only what is left. These checks pass already: {', '.join(shown)}."
+    items = [item for item in find_criteria(brief.text) if not any(command in item for command in shown)]
+    listed = "\n".join(f"- {item}" for item in items)
+    return f"{left}\n\nNo check has shown these acceptance criteria yet:\n\n{listed}" if items else left
 
 
 def _tell_fixing(brief: Brief) -> str:
