@@ -26,7 +26,7 @@ nodes:
   land: {type: land, next: summary}
   summary: {type: document, kind: summary, template: "# {{step.id}} is done", next: done}
   done: {type: end, status: done}
-  stuck: {type: end, status: blocked, output: "{{check.failed}} fails"}
+  stuck: {type: end, status: blocked, output: "{{check.failed}} fails{{check.ways}}"}
 """
 TELLING = """
 name: telling
@@ -65,6 +65,19 @@ def test_a_corrective_step_gets_a_file_and_its_step_another_round(tmp_path: Path
     assert "step-1 gets another round: its corrective step step-1h is done" in ran.err
     assert "step-2: summary written" in ran.err
     assert user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()[-1] == "[step-1h] Make step-1 possible"
+
+
+def test_a_step_that_fails_although_its_corrective_step_landed_says_what_was_tried(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=["test -f nowhere.txt"]), step_text("step-2", ["step-1"]))
+    write_flow(user, "healing", HEALING)
+    user.play({"match": {"step": "step-1h"}, "write": {"ground.txt": "firm\n"}})
+
+    user.run("--flow", "healing")
+    ran = user.drumline("answer", gates_of(user.status())[0], "yes", "--resume")
+
+    assert ran.code == 2, ran.text
+    assert states_of(user.status()) == {"step-1": "blocked", "step-1h": "done", "step-2": "waiting"}
+    assert "test -f nowhere.txt fails; tried: step-1h (Make step-1 possible): done" in ran.err
 
 
 def test_a_flow_by_itself_leaves_documents_too(tmp_path: Path) -> None:

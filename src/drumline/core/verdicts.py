@@ -13,7 +13,7 @@ from drumline.core.asking import ask, is_asked
 from drumline.core.baseline import list_inherited
 from drumline.core.checkfailure import explain
 from drumline.core.commands import Compare, Finish, Mutate, Park, RunCheck, Undo
-from drumline.core.corrections import is_asked_for, may_heal
+from drumline.core.corrections import is_asked_for, list_tried, may_heal
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.examination import Verdict, examine
 from drumline.core.firstlines import tell_first
@@ -176,6 +176,7 @@ def describe(verdict: Verdict, orders: Orders, state: StepState, run: RunState) 
         "class": Failure.VALIDATION.value,
         "tried": tell_tries(state, in_all=asked),
         "first": tell_first(faults),
+        "ways": "".join(f";\ntried: {told}" for told in list_tried(run, orders.step.id)),
     }
 
 
