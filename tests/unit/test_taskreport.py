@@ -85,6 +85,10 @@ def test_durable_facts_are_read_one_per_line_and_words_for_nothing_are_none() ->
         ("  1. One\n     goes on\n  2) Two\n", ("One goes on", "Two")),
         ("\n\nOne\nTwo\n", ("One", "Two")),
         ("- None.\n- n/a\n", ()),
+        (
+            "- The port is 4711.\n- `a - b` is kept, 1) first\n- It takes 3. Not 4\n",
+            ("The port is 4711.", "`a - b` is kept, 1) first", "It takes 3. Not 4"),
+        ),
     ],
 )
 def test_an_item_that_is_wrapped_is_one_fact(items: str, facts: tuple[str, ...]) -> None:

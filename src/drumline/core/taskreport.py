@@ -20,7 +20,7 @@ MOST_FIELDS = 20
 MOST_FACT = 300
 """Characters of a durable fact."""
 MOST_FACTS = 10
-_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])(?:\s+|$)")
+_ITEM = re.compile(r"^(?:[-*+]|[0-9]{1,3}[.)])(?:\s+|$)")
 _NOTHING = frozenset({"", "none", "n/a", "not applicable", "nothing", "…"})
 ASK = (
     "End your last message with a report in this form, whatever else you say:\n\n"
