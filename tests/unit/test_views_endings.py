@@ -26,6 +26,7 @@ from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.needs import satisfied
 from drumline.core.plan import Marks, Status
 from drumline.core.rounds import reject
+from drumline.core.sweeps import Annotation, Sweep
 from drumline.core.vocabulary import DocumentKind, RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
@@ -329,6 +330,7 @@ def test_durations_use_two_units_at_most(seconds: float, words: str) -> None:
         (("plan/c.json.drumline.json",), ("plan/c.json.drumline.json",)),
         (("plan/c.json", "plan/d.md"), ("plan/c.json",)),
         (("plan/",), ("plan/c.json",)),
+        (("plan/root.md", "root.md"), ("plan/root.md",)),
     ],
 )
 def test_marks_are_in_no_commit_where_git_sees_a_change_also_if_a_file_beside_the_plan_has_them(
@@ -338,3 +340,10 @@ def test_marks_are_in_no_commit_where_git_sees_a_change_also_if_a_file_beside_th
     run = Scene(steps=[step_of("a")], events=[marked]).run()
 
     assert describe_leavings(run, changed=changed).marked == told
+
+
+def test_a_step_that_another_one_has_told_of_an_edge_case_is_in_no_commit_either() -> None:
+    swept = Sweep(annotations=(Annotation(step=StepId("b"), text="It may be empty."),))
+    run = Scene(steps=[step_of("a"), step_of("b", "a"), step_of("c")], events=[finish("a", swept=swept)]).run()
+
+    assert describe_leavings(run, changed=("plan/b.md", "plan/c.md")).marked == ("plan/b.md",)

@@ -17,6 +17,8 @@ from drumline.core.vocabulary import StepEnd
 from drumline.record import Record
 from drumline.views.cells import flatten, list_under
 
+ROOT = "root.md"
+"""The file of a native plan that has its status and the table of its steps."""
 TOLD_ELSEWHERE = frozenset({NOT_LANDED, BY_HAND, CLAIMED, NO_CHECK})
 """Reasons that the summary has a list of its own for."""
 
@@ -42,7 +44,7 @@ def describe_leavings(run: RunState, *, changed: Collection[str] | None = None) 
     over = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
     landed = [one for one in over if one.state is StepEnd.DONE]
     marked = {one.path for one in run.mirrored.values() if one.path}
-    marked |= {beside for path in marked if (beside := path + SIDECAR) in (changed or ())}
+    marked |= _list_beside(run, marked) & {*(changed or ())}
     written = {path.partition("#")[0] for path in run.documents}
     left = [one for one in over if one.state in (StepEnd.BLOCKED, StepEnd.FAILED) and one.files]
     return Leavings(
@@ -54,6 +56,17 @@ def describe_leavings(run: RunState, *, changed: Collection[str] | None = None) 
         open=tuple(one for one in match_declared(run, {}) if one.open),
         elsewhere=_list_elsewhere(run),
     )
+
+
+def _list_beside(run: RunState, marked: Collection[str]) -> set[str]:
+    """Files of the plan that may have something of ours besides marks: a sidecar, the root of the plan, and steps that
+    others have told of edge cases, or changed as a person agreed.
+    """
+    beside = {name for path in marked for name in (path + SIDECAR, f"{path.rpartition('/')[0]}/{ROOT}".lstrip("/"))}
+    sweeps = [one.swept for one in run.finished.values() if one.swept is not None]
+    told = {note.step for sweep in sweeps for note in sweep.annotations}
+    told |= {one.step for sweep in sweeps for one in sweep.proposals if one.applied}
+    return beside | {run.plan.by_id[step].path for step in told if step in run.plan.by_id}
 
 
 def _choose(paths: Collection[str], changed: Collection[str] | None) -> tuple[str, ...]:
