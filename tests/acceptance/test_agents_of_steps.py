@@ -115,11 +115,31 @@ def test_an_attempt_that_changed_nothing_and_what_it_used_are_shown(user: User) 
     why, logs = user.drumline("why", "step-1").out, user.drumline("logs", "step-1").out
     tried = json.loads(user.drumline("logs", "step-1", "--json").out)["attempts"]
     assert "after attempt 3 it called itself done and had changed no file" in why
-    assert "used 3,600 input and 90 output tokens, unpriced" in why
+    assert (
+        "used 7,200 input and 180 output tokens, unpriced" in why
+    )  # its diagnosis was asked for a valid answer twice more
     assert "it called itself done and had changed no file" in logs
     *worked, diagnosed = [(a["attempt"], a["unchanged"], a["usage"]["unpriced"]) for a in tried]
     assert worked == [(n, True, 1) for n in (1, 2, 3)]
     assert diagnosed == (4, False, 1)  # who may only read is not blamed for having changed nothing
+
+
+def test_what_a_diagnosis_costs_is_counted_beside_the_attempts_and_against_the_budget(user: User) -> None:
+    wrong = {"match": {"step": "step-1"}, "usage": {"cost_usd": 1.0}, "write": {}}
+    said = json.dumps({"verdict": "plan", "cause": "it is wrong", "evidence": "", "title": "", "approach": ""})
+    diagnosis = {"match": {"step": "step-1", "node": "diagnose"}, "usage": {"cost_usd": 0.5}, "say": said}
+    user.play(diagnosis, wrong)
+    configure(user, "budget = 3.25\n")
+
+    ran = user.run("--mode", "sequential")
+
+    asked = user.status()["usage"]
+    answered = user.drumline("answer", "budget-1", "yes", "--resume")
+    used = json.loads(user.drumline("report", "--json").out)["usage"]
+    assert (asked["cost_usd"], asked["attempts"]) == (3.5, 4), ran.text  # type: ignore[index]
+    assert "$3.50 of the $3.25" in ran.text
+    assert answered.code == 2  # the step stays blocked
+    assert (used["cost_usd"], used["attempts"]) == (3.5, 4)
 
 
 def test_agents_that_do_not_exist_are_refused_before_anything_begins(user: User) -> None:

@@ -159,12 +159,13 @@ def test_attempts_and_fixes_go_on_counting_through_a_retry_and_a_skip(user: User
         (6, 4),
         (6, 4),
     ]
+    # The diagnosis of the first round counts as well: it was asked three times for an answer that fits.
     assert user.status()["usage"] == {
-        "input": 7200,
-        "output": 1800,
+        "input": 10800,
+        "output": 2700,
         "cached": 0,
-        "cost_usd": 1.5,
-        "attempts": 6,
+        "cost_usd": 2.25,
+        "attempts": 7,
         "unpriced": 0,
         "replayed": 0,
     }

@@ -6,7 +6,7 @@ next, and before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -19,11 +19,15 @@ from drumline.core.runlife import check_events
 from drumline.core.state import RunState
 from drumline.engine.nodes.stepwork import Note
 from drumline.ports.journal import Addition, Store
+from drumline.record import replace
 
 
 @dataclass(kw_only=True)
 class WalkJournal:
-    """The stream of one step, as the driver that holds it sees it. `meter` adds up what its visits used."""
+    """The stream of one step, as the driver that holds it sees it. `meter` adds up what its visits used.
+
+    `spent` is what the step's own attempts by the run's agent have used: the run counts both as one.
+    """
 
     store: Store
     run: RunState
@@ -31,6 +35,7 @@ class WalkJournal:
     token: Token
     version: int = 0
     meter: FlowMeter = field(default_factory=FlowMeter)
+    spent: Callable[[], spending.Usage] = dict
     _kept: Note = field(default_factory=Note)
     _writing: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
 
@@ -83,9 +88,18 @@ class WalkJournal:
         before = self.meter.total
         for event in note.step:
             self.meter.note(event)
-        counted = [] if self.meter.total is before else spending.count_usage(self.step, "", self.meter.total)
+        counted: list[ev.UsageCounted] = []
+        if self.meter.total is not before:
+            counted = spending.count_usage(self.step, "", spending.add_up((self.spent(), self.meter.total)))
+        said = [self._join(event) for event in note.run]
         batch = {self.stream: Addition(events=note.step, expected=self.version)} if note.step else {}
-        if note.run or counted or settled:
-            check_events(self.run, note.run)
-            batch[Stream(self.run.id)] = Addition(events=[*counted, *note.run])
+        if said or counted or settled:
+            check_events(self.run, said)
+            batch[Stream(self.run.id)] = Addition(events=[*counted, *said])
         return batch
+
+    def _join(self, event: ev.Event) -> ev.Event:
+        """An event of the run; what the step's attempts have used has beside it what the visits used."""
+        if not isinstance(event, ev.UsageCounted) or event.agent or not self.meter.total:
+            return event
+        return replace(event, usage=spending.add_up((event.usage, self.meter.total)))
