@@ -49,6 +49,7 @@ def test_two_strikes_then_another_way_that_lands_for_the_step(tmp_path: Path) ->
     assert ran.code == 0, ran.text
     assert states_of(user.status()) == {"step-1": "done", "step-1h": "done", "step-2": "done"}
     assert (status["step-1"]["landed_by"], status["step-1"]["commit"]) == ("step-1h", None)
+    assert "→ diagnose by scripted:agent.yaml; landed by step-1h" in user.drumline("logs", "--errors").out
     assert status["step-1"]["proved"]
     assert status["step-1h"]["proved"]
     assert "step-1 adds to the plan (heal): step-1h" in ran.err

@@ -46,6 +46,18 @@ def test_a_run_that_is_done_is_merged_with_the_marks_of_its_plan_once(user: User
     assert set(user.git("diff", "--name-only", "HEAD^", "HEAD").split()) >= {f"{PLAN}/step-1.md"}
 
 
+def test_a_plan_that_was_never_committed_is_named_with_the_command_that_commits_it(user: User) -> None:
+    user.git("rm", "-r", "-q", "--cached", "plans")
+    user.git("commit", "-qm", "no plan")
+    user.run()
+
+    merged, marked = user.drumline("merge"), user.drumline("merge", "--plan-files")
+
+    assert f"not committed: the marks in 2 files of {PLAN}" in merged.out
+    assert f"committed the files of {PLAN}" in marked.out
+    assert "status: done" in user.git("show", f"HEAD:{PLAN}/step-1.md")
+
+
 def test_a_branch_that_moved_gets_a_merge_commit_and_one_that_conflicts_stays_as_it_is(user: User) -> None:
     user.run()
     (user.repo / "other.txt").write_text("mine\n")

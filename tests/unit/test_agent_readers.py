@@ -273,6 +273,17 @@ def test_a_failed_turn_of_codex_is_a_failure_whatever_it_said_before(tmp_path: P
     assert (outcome.failure, outcome.message) == ("transient", "unexpected status 500")
 
 
+def test_an_error_that_codex_quotes_as_json_is_told_by_its_sentence(tmp_path: Path) -> None:
+    quoted = json.dumps({"error": {"message": "context window exceeded", "type": "error_400", "code": "400"}})
+    noticed: Mapping[str, Json] = {"type": "error", "message": quoted}
+    failed: Mapping[str, Json] = {"type": "turn.failed", "error": {"message": quoted}}
+
+    outcome, happened = play(codex.PROGRAM, tmp_path, noticed, failed)
+
+    assert (outcome.failure, outcome.message) == ("permanent", "context window exceeded")
+    assert [one.text for one in happened] == ["context window exceeded"]
+
+
 def test_a_schema_goes_to_codex_only_if_its_api_takes_it(tmp_path: Path) -> None:
     loose: dict[str, Json] = {"type": "object", "properties": {"a": {"type": "string"}}}
     strict: dict[str, Json] = {**loose, "required": ["a"], "additionalProperties": False}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.views.cells import join_reason, split_lines
+from drumline.views.cells import fold, join_reason, split_lines, width
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,18 @@ def test_lines_of_a_diff_stay_as_they_are_set_and_move_no_cursor() -> None:
     told = split_lines(diff)
 
     assert told[3:] == [" ## Tasks", "", "+- Say left:", "+    - for  two", "+", "-   no[2J"]
+
+
+@pytest.mark.parametrize("cells", [1, 2, 7, 12, 40, 80])
+@pytest.mark.parametrize(
+    "text", ["", "short", "    a line of several words that is indented", "x" * 50, "  字字字字字 字字"]
+)
+def test_a_folded_text_loses_no_letter_and_fits(text: str, cells: int) -> None:
+    lines = fold(text, cells)
+
+    assert "".join("".join(lines).split()) == "".join(text.split())
+    assert all(width(line) <= max(cells, 2 + len(line) - len(line.lstrip())) for line in lines)
+
+
+def test_a_text_is_folded_between_words_with_its_indentation() -> None:
+    assert fold("  because the text is split", 16) == ["  because the", "    text is", "    split"]

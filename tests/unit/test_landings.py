@@ -51,7 +51,7 @@ def test_waits_check_runs_and_innocent_evictions_are_counted() -> None:
         "innocent_evictions": 1,
     }
     assert tell_landings(to_plain(found)).endswith(
-        "with 1.5 check runs each, and put 1 time back into the queue for the work of others."
+        "1.5 check runs per step; sent back to the queue 1 time because of the work of others."
     )
 
 

@@ -10,7 +10,7 @@ from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.record import replace
 from drumline.views.board import board_segments
-from drumline.views.focus import Entry, Focus, Panel, move, scroll, toggle
+from drumline.views.focus import Entry, Focus, Panel, move, panel_rows, scroll, toggle
 from drumline.views.transcript import Happened
 
 STEPS = [StepId(f"step-{number}") for number in range(1, 4)]
@@ -128,3 +128,16 @@ def test_an_answer_is_typed_below_its_question() -> None:
 )
 def test_keys_are_told_apart(pressed: bytes, keys: list[str]) -> None:
     assert list(split_keys(pressed)) == keys
+
+
+def test_a_long_line_of_a_panel_is_folded_and_none_of_it_is_lost() -> None:
+    words = " ".join(f"word-{n}" for n in range(20))
+    panel = Panel(title="why step-1", lines=("first", words, *(f"line {n}" for n in range(30))))
+
+    rows = panel_rows(panel, 40, 12)
+
+    texts = ["".join(text for text, _ in row) for row in rows]
+    assert all(len(text) <= 40 for text in texts)
+    assert " ".join(" ".join(texts[2:7]).split()).startswith(words)
+    assert "1-6 of 32" in texts[0]
+    assert len(rows) == 12

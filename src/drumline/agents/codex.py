@@ -16,7 +16,7 @@ from pathlib import Path
 
 from drumline.agents.edited import describe_edit
 from drumline.agents.program import Abilities, Launch, Program, Setting
-from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.agents.reading import read_list, read_map, read_number, read_text, unwrap_error
 from drumline.agents.strictness import fits_strict_mode
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
@@ -176,7 +176,7 @@ class CodexReader:
             case "turn.failed":
                 self._error = read_text(read_map(event.get("error")).get("message")) or "the turn failed"
             case "error":
-                yield Happening(kind="notice", text=read_text(event.get("message")))
+                yield Happening(kind="notice", text=unwrap_error(read_text(event.get("message"))))
 
     def conclude(self, ended: Ended) -> Outcome:
         """The outcome by the end of the turn; without one it has broken down."""

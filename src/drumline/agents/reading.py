@@ -28,6 +28,12 @@ def read_number(value: Json) -> float:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
+def unwrap_error(text: str) -> str:
+    """The sentence in an error that a program prints as the JSON that its service answered; else the text itself."""
+    error = read_map(read_map(read_value(text)).get("error")) if text.lstrip().startswith("{") else {}
+    return read_text(error.get("message")) or text
+
+
 def read_value(text: str) -> Json:
     """The value that a text is the JSON of, or None; nobody has looked yet whether it fits."""
     try:

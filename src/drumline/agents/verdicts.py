@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from drumline.agents.kills import describe_kill, was_killed
+from drumline.agents.reading import unwrap_error
 from drumline.agents.resets import find_reset
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Outcome
@@ -95,7 +96,7 @@ def explain_failure(message: str, *, status: int | None = None, wait: float | No
         resets_at = now + wait
     if failure is not Failure.QUOTA:
         resets_at = None
-    return Outcome(failure=failure.value, message=message[:LONGEST], resets_at=resets_at)
+    return Outcome(failure=failure.value, message=unwrap_error(message)[:LONGEST], resets_at=resets_at)
 
 
 def discard_overlong(outcome: Outcome, *, session: str) -> Outcome:

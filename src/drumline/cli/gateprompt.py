@@ -127,7 +127,7 @@ def choose_comment(opened: GateOpened, text: str) -> str:
         asks = not opened.free and (text != opened.options[0] or opened.kind in (GateKind.WAVE, *STUCK))
     if not asks:
         return ""
-    return WANTED if gates.needs_words(opened, text) else "Comment"
+    return WANTED if gates.needs_words(opened, text) else "Comment (optional)"
 
 
 def _show(opened: GateOpened) -> None:

@@ -20,6 +20,7 @@ from drumline.core.state import RunState
 from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.views.cells import flatten
+from drumline.views.leavings import is_among
 from drumline.wiring import Project, open_project
 from drumline.workspace.merging import commit_files, fast_forward, join, repair_merge
 
@@ -103,7 +104,8 @@ def _merge(project: Project, run: RunState, into: str) -> tuple[dict[str, object
 
 def _count_loose(project: Project, run: RunState) -> int:
     """How many of the plan's files that the run has marked differ from what is committed."""
-    return len({one.path for one in run.mirrored.values()}.intersection(project.repository.list_changed()))
+    changed = project.repository.uncommitted()
+    return sum(is_among(path, changed) for path in {one.path for one in run.mirrored.values()})
 
 
 def _commit_plan(project: Project, run: RunState) -> Commit | None:

@@ -168,7 +168,8 @@ def list_commands(found: Sequence[Brought], *, place: str) -> None:
 def _ask(trust: FileTrust, untrusted: Sequence[Brought], place: str) -> None:
     known = trust.read()
     how_many = "a command" if len(untrusted) == 1 else f"{len(untrusted)} commands"
-    say(f"this repository brings {how_many} that you have not accepted yet; a sandbox holds only agents and checks:")
+    held = "" if all(item.kind == CHECK for item in untrusted) else "; only agents and checks run in a sandbox"
+    say(f"this repository brings {how_many} that you have not accepted yet{held}:")
     for item in untrusted:
         say(f"  {describe(item, mark=_mark(known, item))}")
     if click.confirm("Execute them in this run and later ones", default=True, err=True):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from drumline.core import events as ev
 from drumline.core.claims import tell_claims
 from drumline.core.ids import StepId
+from drumline.core.plaintext import count_noun
 from drumline.core.routing import spell_agent
 from drumline.core.spending import count_attempt
 from drumline.core.state import RunState
@@ -120,7 +121,7 @@ def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str
         told.append(f"after attempt {last.attempt} {UNCHANGED}")
     finished = run.finished.get(step)
     if finished is not None and finished.mutants.tried:
-        noticed = f"{finished.mutants.tried} mutants tried, all noticed by its checks"
+        noticed = f"{count_noun(finished.mutants.tried, 'mutant')} tried, all noticed by its checks"
         told.append(tell_survivors(finished.mutants) or noticed)
     if finished is not None and finished.claims:
         told.append(tell_claims(finished.claimed, finished.claims))

@@ -69,6 +69,31 @@ def cut(text: str, cells: int) -> str:
     return "".join(kept).rstrip() + ELLIPSIS
 
 
+def fold(text: str, cells: int) -> list[str]:
+    """The text in lines of at most so many cells, broken between words where that is possible, and indented alike."""
+    if width(text) <= cells:
+        return [text]
+    indent = " " * min(len(text) - len(text.lstrip(" ")) + 2, max(0, cells // 2))
+    lines: list[str] = []
+    while width(text) > cells:
+        fits = _count_fitting(text, cells)
+        blank = text.rfind(" ", len(indent), fits + 1)
+        end = blank if blank > len(text) - len(text.lstrip(" ")) else fits
+        lines.append(text[:end].rstrip())
+        text = indent + text[end:].lstrip(" ")
+    return [*lines, text]
+
+
+def _count_fitting(text: str, cells: int) -> int:
+    """How many characters fit, at least one more than the indentation."""
+    taken = 0
+    for number, character in enumerate(text):
+        taken += _cells(character)
+        if taken > cells:
+            return max(number, len(text) - len(text.lstrip(" ")) + 1)
+    return len(text)
+
+
 def join_reason(state: str, reason: str) -> str:
     """A state and its reason; a reason that begins with the word for the state stands for both."""
     return reason if reason.startswith(f"{state} ") else f"{state}: {reason}"

@@ -90,13 +90,19 @@ def _resolve(run: RunState, step: StepId, event: ev.Event, after: Sequence[ev.Ev
         again = [later for later in after if isinstance(later, ev.CheckEnded) and later.check == event.check]
         if again and not again[-1].failed:
             return _tell_next(run, after, "passed later")
+    return _tell_next(run, after, _tell_end(run, step))
+
+
+def _tell_end(run: RunState, step: StepId) -> str:
     finished = run.finished.get(step)
-    ended = f"the step is {finished.state.value}" if finished is not None else OPEN
-    return _tell_next(run, after, ended)
+    if finished is None:
+        return OPEN
+    return f"landed by {finished.landed_by}" if finished.landed_by else f"the step is {finished.state.value}"
 
 
 def _tell_next(run: RunState, after: Sequence[ev.Event], ended: str) -> str:
     for later in after:
         if isinstance(later, ev.AttemptStarted):
-            return f"attempt {later.attempt} by {flatten(spell_agent(run, later.agent))}; {ended}"
+            done = later.node if later.reads else f"attempt {later.attempt}"
+            return f"{flatten(done)} by {flatten(spell_agent(run, later.agent))}; {ended}"
     return ended

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from drumline.core.ids import GateId, StepId
 from drumline.record import Record, replace
-from drumline.views.cells import Row, cut, fit, flatten, width
+from drumline.views.cells import Row, cut, fit, flatten, fold, width
 
 KEYS = "↑↓ choose · enter open · a answer · d diff · l logs · w why · p pause · q quit"
 PANEL_KEYS = "↑↓ space scroll · q back"
@@ -78,13 +78,19 @@ def scroll(focus: Focus, by: int) -> Focus:
 def panel_rows(panel: Panel, wide: int, high: int) -> list[Row]:
     """The whole board while a panel is open."""
     room = high - 2
-    shown = panel.lines[panel.top : panel.top + room]
-    place = f"{panel.top + 1}-{panel.top + len(shown)} of {len(panel.lines)}"
+    shown: list[Row] = []
+    last = panel.top
+    for line in panel.lines[panel.top : panel.top + room]:
+        parts = fold(line.expandtabs(4), wide)
+        if last > panel.top and len(shown) + len(parts) > room:
+            break
+        shown += [[(part, _INKS.get(line[:1], ""))] for part in parts]
+        last += 1
+    place = f"{panel.top + 1}-{last} of {len(panel.lines)}"
     title = fit(flatten(panel.title), wide - width(place) - 1)
-    rows: list[Row] = [[(title, "title"), (" ", ""), (place, "dim")]]
-    rows += [[(cut(line.expandtabs(4), wide), _INKS.get(line[:1], ""))] for line in shown]
-    rows += [[("", "")] for _ in range(room - len(shown))]
-    return [*rows, [(cut(PANEL_KEYS, wide), "dim")]]
+    blank: Row = [("", "")]
+    body = [*shown[:room], *[blank] * (room - len(shown))]
+    return [[(title, "title"), (" ", ""), (place, "dim")], *body, [(cut(PANEL_KEYS, wide), "dim")]]
 
 
 def entry_rows(entry: Entry, wide: int, room: int) -> list[Row]:

@@ -66,9 +66,10 @@ def tell_landings(landings: Mapping[str, Any]) -> str:
         return ""
     p50, p95 = (duration(landings[key]) for key in ("wait_p50", "wait_p95"))
     again = landings["innocent_evictions"]
-    evicted = f", and put {count_noun(again, 'time')} back into the queue for the work of others" if again else ""
-    runs = f"{landings['check_runs_per_step']:g} check runs each"
-    return f"Steps that landed waited {p50} for it (median; 95%: {p95}), with {runs}{evicted}."
+    evicted = f"; sent back to the queue {count_noun(again, 'time')} because of the work of others" if again else ""
+    runs = f"{landings['check_runs_per_step']:g}"
+    noun = "check run" if runs == "1" else "check runs"
+    return f"From ready to landed: median {p50}, 95% within {p95}; {runs} {noun} per step{evicted}."
 
 
 def _is_innocent(entries: Sequence[Recorded], dropped: int, landed: int) -> bool:

@@ -70,10 +70,10 @@ def _list_beside(run: RunState, marked: Collection[str]) -> set[str]:
 
 
 def _choose(paths: Collection[str], changed: Collection[str] | None) -> tuple[str, ...]:
-    return tuple(sorted(path for path in paths if changed is None or _is_among(path, changed)))
+    return tuple(sorted(path for path in paths if changed is None or is_among(path, changed)))
 
 
-def _is_among(path: str, changed: Collection[str]) -> bool:
+def is_among(path: str, changed: Collection[str]) -> bool:
     """Whether a path is listed, or is in a folder that is."""
     return path in changed or any(name.endswith("/") and path.startswith(name) for name in changed)
 

@@ -211,11 +211,17 @@ def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:
 
 
 def _parked(scene: _Scene, event: ev.RunParked) -> Told:
-    waits = [f"{name_some(event.gates)} is answered"] if event.gates else []
+    waits = [_tell_answers(event.gates)] if event.gates else []
     waits += ["a quota resets"] if event.until is not None else []
     text = f"parked: {event.reason or 'nothing can go on until ' + ' or '.join(waits)}"
     data = {"gates": list(event.gates), "until": event.until, "reason": event.reason}
     return Told(event="parked", text=text, data=data)
+
+
+def _tell_answers(gates: Sequence[str]) -> str:
+    if len(gates) == 2:
+        return f"{' and '.join(gates)} are answered"
+    return f"{name_some(gates)} {'is' if len(gates) == 1 else 'are'} answered"
 
 
 def _resumed(scene: _Scene, event: ev.RunResumed) -> Told:
