@@ -162,6 +162,7 @@ def test_the_plans_pre_flight_commands_have_to_succeed_before_the_first_agent(us
     assert f"before the first step: test -f {tool}" in preview.out
     assert blocked.code == 2, blocked.text
     assert f"@preflight blocked: test -f {tool} fails before the first step" in blocked.text
+    assert "on the commit that the run began with, `drumline run --new` on what is committed by now" in blocked.text
     assert list_run_walks(user)["@preflight"] == "done"
     assert states_of(told) == {"step-1": "waiting", "step-2": "waiting"}
     assert isinstance(told["usage"], dict)
