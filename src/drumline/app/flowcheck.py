@@ -57,7 +57,7 @@ def refuse_broken(readings: Iterable[FlowReading]) -> None:
     for reading in readings:
         lenient = reading.draft is not None and not reading.draft.settings.validate_before_run
         if reading.errors and not lenient:
-            where = reading.errors[0].where.rpartition(":")[0]
+            where = reading.errors[0].path
             message = f"{where}: the flow is called and cannot be run"
             raise InvalidFlow(message, reading.problems, hint=f"drumline flow validate {where}")
 

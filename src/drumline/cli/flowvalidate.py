@@ -82,6 +82,6 @@ def _judge(reading: FlowReading) -> str:
 def _name(reading: FlowReading) -> str:
     """A called flow by its name and its file."""
     if reading.draft is None:
-        return reading.problems[0].where.rpartition(":")[0]
+        return reading.problems[0].path
     shipped = Path(reading.draft.path).is_relative_to(SHIPPED)
     return f"{reading.draft.name} ({'shipped' if shipped else reading.draft.path})"

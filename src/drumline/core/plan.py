@@ -26,6 +26,16 @@ class Problem(Record):
     where: str
     severity: Severity = Severity.ERROR
 
+    @property
+    def path(self) -> str:
+        """The file that it is in."""
+        return self.where.rpartition(":")[0]
+
+    @property
+    def line(self) -> int:
+        """The line of that file; 0 if it is about all of it."""
+        return int(self.where.rpartition(":")[2] or 0)
+
 
 class Status(Enum):
     """What a plan file says of a step."""

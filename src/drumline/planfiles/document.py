@@ -270,4 +270,4 @@ def plan_name(file: Path) -> str:
 
 def sort_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     """The problems of one document from top to bottom."""
-    return tuple(sorted(problems, key=lambda p: int(p.where.rpartition(":")[2] or 0)))
+    return tuple(sorted(problems, key=lambda problem: problem.line))

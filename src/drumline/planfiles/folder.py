@@ -163,7 +163,7 @@ class FolderFiles(Revisable):
         files = self._layout.settle(parsed, self._promised(scan))
         steps = tuple(found.step for found in files if found.step is not None)
         marks = {found.step.id: found.marks for found in files if found.step is not None}
-        refused = {problem.where.rpartition(":")[0].removeprefix(self._prefix) for problem in scan.problems}
+        refused = {problem.path.removeprefix(self._prefix) for problem in scan.problems}
         words = self._layout.overview(
             Contents(prefix=self._prefix, steps=steps, marks=marks, beside=scan.beside, unreadable=refused)
         )
@@ -313,7 +313,7 @@ class FolderFiles(Revisable):
 
     def _promised(self, scan: _Scan) -> list[StepId]:
         """The ids of all step files by their names, those included that cannot be read."""
-        refused = [problem.where.rpartition(":")[0] for problem in scan.problems]
+        refused = [problem.path for problem in scan.problems]
         names = [path.removeprefix(self._prefix) for path in (*scan.digests, *refused)]
         return [self._layout.step_id(name) for name in names if self._layout.is_step(name)]
 
@@ -342,15 +342,14 @@ class FolderFiles(Revisable):
 
     def _unread(self, problems: Sequence[Problem], scan: _Scan, steps: Sequence[Step]) -> set[StepId]:
         """Ids that files without a usable step probably hold, so that needing them is not reported as well."""
-        paths = {problem.where.rpartition(":")[0] for problem in problems} | set(scan.digests)
+        paths = {problem.path for problem in problems} | set(scan.digests)
         broken = paths - {step.path for step in steps}
         names = [path.removeprefix(self._prefix) for path in broken]
         return {self._layout.step_id(name) for name in names if self._layout.is_step(name)}
 
     def _sorted(self, problems: Sequence[Problem]) -> tuple[Problem, ...]:
         def place(problem: Problem) -> tuple[tuple[int, int, str], int]:
-            path, _, line = problem.where.rpartition(":")
-            return self._layout.place(path.removeprefix(self._prefix)), int(line)
+            return self._layout.place(problem.path.removeprefix(self._prefix)), problem.line
 
         return tuple(sorted(problems, key=place))
 

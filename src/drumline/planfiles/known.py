@@ -21,11 +21,11 @@ class Known:
         if reading is None:
             return
         for problem in reading.problems:
-            path, _, line = problem.where.rpartition(":")
+            path = problem.path
             if problem.severity is Severity.ERROR:
                 self._faulty.add(path)
             elif problem.code == "redundant_need":
-                self.need_lines[path] = int(line)
+                self.need_lines[path] = problem.line
             elif problem.code in warnings:
                 self._warnings.setdefault(path, []).append(problem)
         steps = (step for step in reading.plan.steps if reading.plan.by_id[step.id] is step and not has_others(step))
