@@ -95,6 +95,7 @@ def test_a_signature_has_no_numbers_paths_or_hashes() -> None:
         ),
         ("whatever", {"fix": "Use the module's own clock"}, "Use the module's own clock"),
         ("# Result\n\nI added the missing import.\n\nMore.", {}, "I added the missing import."),
+        ("**Fix:** `cents` takes the place of `total`", {}, "`cents` takes the place of `total`"),
         ("done", {}, ""),
         ("", {}, ""),
     ],

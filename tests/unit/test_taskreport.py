@@ -66,6 +66,21 @@ def test_a_field_without_end_is_cut() -> None:
     assert len(found["errors"]) == MOST_TEXT
 
 
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("- **Objective Achieved:** **It is there.**", "It is there."),
+        ("- Objective Achieved: `a()` calls `b()`", "`a()` calls `b()`"),
+        ("- Objective Achieved: it has __init__", "it has __init__"),
+        ("**Objective Achieved**: `a.py`", "a.py"),
+    ],
+)
+def test_marks_within_a_value_stay_and_those_around_it_go(said: str, value: str) -> None:
+    report = read_report(f"# Task Report\n\n- Status: success\n{said}\n")
+
+    assert report["objective achieved"] == value
+
+
 def test_durable_facts_are_read_one_per_line_and_words_for_nothing_are_none() -> None:
     said = "# Task Report\n\n- Status: success\n- Durable Facts: None.\n  - Times are in\tUTC\n  - times are in UTC\n"
     long = f"# Task Report\n\n- Status: success\n- Durable Facts: {'x' * 900}\n"

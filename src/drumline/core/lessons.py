@@ -14,7 +14,7 @@ from typing import Protocol
 from drumline.core.firstlines import find_first
 from drumline.core.heldout import is_named
 from drumline.core.learned import Fix, Lesson
-from drumline.core.plaintext import strip_controls
+from drumline.core.plaintext import strip_controls, strip_marks
 from drumline.core.proselines import read_lines
 from drumline.core.selfreport import find_field
 from drumline.core.shellwords import drop_assignments, split_command
@@ -124,7 +124,7 @@ def read_remedy(message: str, report: Mapping[str, str]) -> str:
 
 def _find_line(message: str) -> str:
     fields = (find_field(line) for line in read_lines(message))
-    return next((field[1].strip("*_` ") for field in fields if field is not None and field[0] in FIELDS[:2]), "")
+    return next((strip_marks(field[1]) for field in fields if field is not None and field[0] in FIELDS[:2]), "")
 
 
 def _find_first_line(message: str) -> str:

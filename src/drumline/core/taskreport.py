@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from drumline.core.plaintext import strip_controls
+from drumline.core.plaintext import strip_controls, strip_marks
 from drumline.core.proselines import Line, read_lines, unwrap
 from drumline.core.selfreport import REPORT, TITLES, find_field
 
@@ -61,7 +61,7 @@ def _name_field(line: Line, fields: dict[str, list[str]], name: str) -> str:
         return line.path[-1] if line.path[-1] != REPORT else ""
     field = find_field(line)
     if field is not None and line.path[-1] == REPORT:
-        fields.setdefault(field[0], []).append(field[1].strip("*_` "))
+        fields.setdefault(field[0], []).append(strip_marks(field[1]))
         return field[0]
     if name:
         fields.setdefault(name, []).append(line.text.strip())
