@@ -120,6 +120,49 @@ def test_a_pull_request_is_opened_with_the_program_of_the_forge(user: User) -> N
     )
 
 
+BOTH = """#!/bin/sh
+case "$1" in
+  issue*) echo '{"title": "Broken login", "body": "b", "description": "b", "index": 7, "iid": 7}';;
+  *) printf '%s\\n' "$@" > "$0.typed"; echo https://forge.example.org/a/b/pulls/1;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "remote", "first"),
+    [
+        ("gh", "https://github.com/a/b.git", ["pr", "create"]),
+        ("glab", "https://gitlab.example.org/a/b.git", ["mr", "create"]),
+        ("tea", "https://codeberg.org/a/b.git", ["pulls", "create"]),
+    ],
+)
+def test_a_pull_request_for_an_issue_closes_it(user: User, program: str, remote: str, first: list[str]) -> None:
+    user.git("init", "-q", "--bare", str(user.folder / "remote.git"))
+    user.git("remote", "add", "origin", remote)
+    user.git("config", f"url.{user.folder / 'remote.git'}.pushInsteadOf", remote)
+    programs = user.folder / "bin"
+    programs.mkdir()
+    (programs / program).write_text(BOTH)
+    (programs / program).chmod(0o755)
+    env = {"PATH": f"{programs}:{user.env['PATH']}"}
+    user.play({"write": {"a.txt": "1\n"}})
+    before = user.git("rev-parse", "main")
+
+    done = user.drumline(
+        *("do", "--issue", "7", "--check", "test -f a.txt", "--agent", "scripted:agent.yaml"),
+        *("--autonomy", "autopilot"),
+        env=env,
+    )
+    opened = user.drumline("merge", "--pr", env=env)
+
+    typed = (programs / f"{program}.typed").read_text().splitlines()
+    assert (done.code, opened.code) == (0, 0), done.text + opened.text
+    assert "https://forge.example.org/a/b/pulls/1" in opened.out
+    assert typed[:2] == first
+    assert {"Closes #7", user.branch(), "main"} <= {*typed}
+    assert user.git("rev-parse", "main") == before
+
+
 def test_an_agent_cannot_merge(user: User) -> None:
     user.play({"run": "drumline merge > merged.txt 2>&1; echo $? >> merged.txt; touch step-1.txt step-2.txt"})
 
