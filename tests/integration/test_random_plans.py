@@ -89,17 +89,22 @@ class MixedAgent(WritingAgent):
         return await WritingAgent.work(self, assignment)
 
 
-def play(scene: Scene, folder: Path, *, mode: str = "parallel") -> Harness:
-    """Drive a plan to its end."""
+def build(scene: Scene, folder: Path, *, mode: str = "parallel", make: type[Harness] = Harness) -> Harness:
+    """A run of the plan that nobody has begun to drive."""
 
     def check(job: Job) -> Ended:
         fault = scene.find_fault(read_folder(job.cwd))
         return Ended(exit_code=1 if fault else 0, seconds=0.0, output=fault)
 
     plan, jobs = small_plan(*scene.steps), scene.jobs if mode == "parallel" else 1
-    harness = Harness(
+    return make(
         folder=folder, plan=plan, agent=MixedAgent(scene), jobs=jobs, mode=mode, script=check, configured=("whole",)
     )
+
+
+def play(scene: Scene, folder: Path, *, mode: str = "parallel", make: type[Harness] = Harness) -> Harness:
+    """Drive a plan to its end."""
+    harness = build(scene, folder, mode=mode, make=make)
     harness.drive()
     return harness
 
