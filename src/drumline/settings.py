@@ -40,7 +40,7 @@ __all__ = [
     "settings_table",
 ]
 TABLES = ("agents", "models", "mcp", "commands")
-"""Tables of the configuration that are no settings; `profiles.py` reads them."""
+"""Tables of the configuration that are not settings; `profiles.py` reads them."""
 HINT = "drumline run --help"
 FIRST = ("agent", "checks", "setup", "provide", "require", "rigor", "review", "autonomy", "budget")
 """The settings that most repositories need, if any."""

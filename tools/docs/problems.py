@@ -132,7 +132,7 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
             "Tasks are skipped: the heading above them, a line through them or words in brackets say that they are "
             "not to be done now.",
         ),
-        ("box_unread", "warning", "Boxes are no tasks of this format, or cannot be ticked; they are left alone."),
+        ("box_unread", "warning", "Boxes are not tasks of this format, or cannot be ticked; they are left alone."),
         ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
         ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),
         (

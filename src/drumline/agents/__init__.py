@@ -33,7 +33,7 @@ class Opener(Protocol):
 
 
 class Outfitter(Protocol):
-    """Makes an agent of ours that is no program on the command line, but needs what those have."""
+    """Makes an agent of ours that is not a program on the command line, but needs what those have."""
 
     def __call__(
         self,

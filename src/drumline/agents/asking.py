@@ -23,7 +23,7 @@ from drumline.record import Record, replace
 SERVER = "drumline.agents.asktool"
 NAME = "person"
 SERVED = frozenset({"acp", "builtin"})
-"""Agents that take MCP servers and are no programs."""
+"""Agents that take MCP servers and are not programs."""
 MOST = 64 << 10
 """Characters of notes that are read."""
 

@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 FURTHEST = 62 * 86400.0
-"""Seconds: no quota is told further ahead, so what is read as later was no time of a quota."""
+"""Seconds: no quota is told further ahead, so what is read as later was not a time of a quota."""
 RECENT = timedelta(minutes=15)
 """A time of day that was so shortly ago means just now, not tomorrow: programs leave the seconds out."""
 SOON = 60.0
@@ -100,7 +100,7 @@ def _read_date(text: str) -> Iterator[float]:
 def _read_clock(told: re.Match[str], now: float, zone: tzinfo | None) -> Iterator[float]:
     """The moment a time of day means: on its date if one is told, else the next time the clock shows it."""
     if not (told["minute"] or told["half"]):
-        return  # a bare number is no time
+        return  # a bare number is not a time
     try:
         place = _find_zone(told["zone"] or told["abroad"]) if told["zone"] or told["abroad"] else zone
         here = datetime.fromtimestamp(now, tz=UTC).astimezone(place)

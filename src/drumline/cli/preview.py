@@ -56,7 +56,7 @@ def show_preview(
 
 
 def tell_nothing_left(reading: Reading, *, as_json: bool) -> int:
-    """Say that a plan has nothing left to do, which is no failure; return the exit code."""
+    """Say that a plan has nothing left to do, which is not a failure; return the exit code."""
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "ok": True, "plan": reading.plan.path, "steps": []})
     else:

@@ -26,7 +26,7 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
     """What changed between the plan the run knows and the files as they are.
 
     A step taken out of the plan leaves it at once, or when its driver is done with it if it is `claimed`. What the
-    engine is about to write itself is no edit.
+    engine is about to write itself is not an edit.
     """
     known = run.plan.by_id
     found = reading.plan.by_id

@@ -1,6 +1,6 @@
 """When a run of a plan walks its own flows: `@preflight` before its first step, `@final` after its last.
 
-The rule: they are claimed and walked like steps, and are no steps: no plan has them, no figure counts them. One that
+The rule: they are claimed and walked like steps, and are not steps: no plan has them, no figure counts them. One that
 has nothing to do leaves no trace.
 """
 

@@ -90,7 +90,7 @@ class BaseCache(Record):
         return entry.kept if entry.key == key else None
 
     def keep(self, key: CacheKey, kept: Kept) -> None:
-        """Keep a verdict: it is there as a whole or not at all. A disk that refuses is no reason to stop."""
+        """Keep a verdict: it is there as a whole or not at all. A disk that refuses is not a reason to stop."""
         body = encode_json(Entry(key=key, kept=kept))
         if len(body) > MOST_BYTES:
             return

@@ -25,7 +25,7 @@ _OF_ATTEMPTS: Mapping[str, Trouble] = {
 class Failures:
     """The failures of one step: each is one entry, known once it is clear what followed it.
 
-    A question, a revision that a person asks for and an attempt that was lost with its driver are no failures.
+    A question, a revision that a person asks for and an attempt that was lost with its driver are not failures.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from drumline.isolation.homes import SEALED
 WAYS = (".git", ".git/commondir", *(f".git/{name}" for name in SEALED))
 """In a workspace: `commondir` says where git finds its configuration and hooks instead."""
 OWN = ""
-"""In place of what a link says: a file or folder that is no link."""
+"""In place of what a link says: a file or folder that is not a link."""
 
 
 @contextmanager

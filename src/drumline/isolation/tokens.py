@@ -39,7 +39,7 @@ FIELDS = frozenset(
 LIMIT = 1 << 20
 LONGEST = 1 << 16
 MOST = 1 << 53
-"""A number from here on is no time, and one that not every program reads as it was written."""
+"""A number from here on is not a time, and one that not every program reads as it was written."""
 LOOK = 1.0
 MANIFEST = "homes.json"
 """In the folder of private homes, out of the programs' reach: whose copies they are, for who clears up after a kill."""

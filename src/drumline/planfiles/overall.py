@@ -1,7 +1,7 @@
 """What a person verifies about a plan as a whole: it is asked about with the last step.
 
-The rule: the items join those of the last step that is no corrective one, so that they are asked about once all others
-are done. Their lines are below zero if they stand in another file than the step.
+The rule: the items join those of the last step that is not a corrective one, so that they are asked about once all
+others are done. Their lines are below zero if they stand in another file than the step.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ def _time_spans(text: str, front: Frontmatter, now: datetime | None) -> Iterator
 
 
 def _write_time(said: str, now: datetime) -> str:
-    """The time in the shape of the one that was said; empty if that is no time."""
+    """The time in the shape of the one that was said; empty if that is not a time."""
     try:
         before = datetime.fromisoformat(said)
     except ValueError:

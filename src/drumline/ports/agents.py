@@ -103,7 +103,7 @@ class Outcome(Record):
     `usage` has `input`, `output`, `cached` tokens and `cost_usd` if that is known: without it the work is unpriced;
     `source` says who counted, `model` which model did the work, where that is known. `resets_at` is when a quota is
     there again, in seconds since the epoch. `question` is what a person has to answer before the agent can go on: then
-    it is blocked, which is no failure. `permissions` are what that question asks leave for. `unchanged` says that
+    it is blocked, which is not a failure. `permissions` are what that question asks leave for. `unchanged` says that
     somebody looked and that no file had changed. `login` is what a person types where nobody is logged in. With
     `stuck` the question is the agent's report that it is blocked, with `wrong` that the plan is wrong; `denial` is
     what it says against work that is yet to be judged.

@@ -79,7 +79,7 @@ class Heartbeat:
             try:
                 self._beat()
             except OSError:
-                # One missed beat is no reason to stop; a disk that stays broken makes us frozen for the others.
+                # One missed beat is not a reason to stop; a disk that stays broken makes us frozen for the others.
                 logging.getLogger(__name__).warning("a heartbeat could not be written", exc_info=True)
 
     def _beat(self) -> None:

@@ -1,4 +1,4 @@
-"""How long a run was driven. The rule: waiting for a person, for a quota or for a driver is no part of it."""
+"""How long a run was driven. The rule: waiting for a person, for a quota or for a driver is not part of it."""
 
 from __future__ import annotations
 

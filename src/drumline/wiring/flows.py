@@ -243,7 +243,7 @@ class _Onlooker:
     async def _look(self) -> Mapping[str, Print] | None:
         try:
             return await take_fingerprint(self._top)
-        except GitError:  # a git that cannot look is no reason for a check to fail
+        except GitError:  # a git that cannot look is not a reason for a check to fail
             return None
 
 

@@ -1,6 +1,6 @@
 """The declared edges of a flow: who may follow whom, what can be reached, and which circles nothing ever leaves.
 
-Where a script's `_next` leads is decided by the script and is no declared edge.
+Where a script's `_next` leads is decided by the script and is not a declared edge.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Edge(Record):
 
 
 def edges_of(node: Node) -> list[Edge]:
-    """The node's declared edges in the file's order. What the file left empty leads nowhere and is no edge."""
+    """The node's declared edges in the file's order. What the file left empty leads nowhere and is not an edge."""
     return [edge for edge in _declared(node) if edge.target]
 
 

@@ -52,7 +52,7 @@ class Outcome(Record):
     where it has an `output_schema`; the choice or the text of a person; the verdict of a check, an object with
     `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `failure_class` of which
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
-    example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
+    example `structured-extraction`). `blocked` says why this machine could not do it, which is not a failure of the
     work: the visit stays due. `waits` says that its agent asks a person or cannot go on, so that the visit is not over.
     `effects` are what is recorded before it: the end of an attempt, or a session that later ones continue; `told` is
     what the run's stream records with it. `notices` are what was remarkable about it, `unchanged` says that it called

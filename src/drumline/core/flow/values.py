@@ -93,7 +93,7 @@ def name_type(value: Json) -> str:
 
 
 def _plain(value: object) -> object:
-    """What the JSON encoder does not know by itself: mappings that are no dict, such as a view of two."""
+    """What the JSON encoder does not know by itself: mappings that are not dicts, such as a view of two."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not a JSON value")

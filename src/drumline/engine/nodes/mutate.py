@@ -51,7 +51,7 @@ async def act(work: StepWork, state: StepState) -> Note:
 
 
 async def run_trial(trial: Trial, work: StepWork) -> None:
-    """Try the mutants; what the machine refuses is no reason to stop, and no log of theirs is kept."""
+    """Try the mutants; what the machine refuses is not a reason to stop, and no log of theirs is kept."""
     try:
         with suppress(OSError):
             await trial.run()
