@@ -238,6 +238,23 @@ def test_an_edit_of_a_waiting_step_counts(busy: User) -> None:
     assert "test -f step-2.txt -a -f step-1.txt" in busy.prompt("step-2")
 
 
+@pytest.mark.parametrize("first", ["the edit", "the retry"])
+def test_an_edit_of_a_step_that_is_to_be_tried_again_counts(tmp_path: Path, first: str) -> None:
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, step_text("step-1", checks=["no-such-program-zz --check"]))
+        blocked = user.run()
+        for act in ("the edit", "the retry") if first == "the edit" else ("the retry", "the edit"):
+            if act == "the edit":
+                user.edit("step-1", "`no-such-program-zz --check`", "`test -f step-1.txt`")
+            else:
+                user.drumline("retry", "step-1")
+
+        resumed = user.drumline("resume")
+
+    assert (blocked.code, resumed.code) == (2, 0), resumed.text
+    assert "checks 1/1" in resumed.text
+
+
 def test_a_step_marked_done_by_hand_while_it_waits_is_declared(busy: User) -> None:
     busy.edit("step-3", "status: ready", "status: done")
 

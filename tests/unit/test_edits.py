@@ -107,6 +107,14 @@ def test_an_edited_step_that_had_stopped_gets_another_round(state: str) -> None:
     assert found.events == (plan_changed(NEW_A), reopened(A))
 
 
+def test_the_round_after_an_edit_begins_anew_also_if_it_was_asked_for_before() -> None:
+    before = run_of(finish("a", "blocked"), ev.StepReopened(step=A), plan_changed(NEW_A))
+    after = run_of(finish("a", "blocked"), plan_changed(NEW_A), ev.StepReopened(step=A))
+    later = run_of(finish("a", "blocked"), ev.StepReopened(step=A), STARTED, finish("a", "failed"), plan_changed(NEW_A))
+
+    assert [run.rewritten for run in (before, after, later)] == [{A: 1}, {A: 1}, {A: 2}]
+
+
 @pytest.mark.parametrize("state", ["done", "skipped"])
 def test_an_edited_step_that_is_done_is_not_done_again(state: str) -> None:
     found = compare(run_of(finish("a", state)), reading_of(NEW_A, STEPS[1]))

@@ -115,9 +115,10 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     _withdraw_gates(state, event.removed)
     steps.update({step.id: step for step in event.changed})
     for step in event.changed:
-        begun = step.id in state.finished or step.id in state.working
-        if begun and event.cause not in (PlanCause.HEAL, PlanCause.ANNOTATION):  # which are not about what it does
-            state.rewritten[step.id] = state.rounds.get(step.id, 0) + 1
+        if state.has_begun(step.id) and event.cause not in (PlanCause.HEAL, PlanCause.ANNOTATION):
+            # These are not about what it does. A round that was asked for before the edit has not begun.
+            over = step.id in state.finished or step.id in state.working
+            state.rewritten[step.id] = state.rounds.get(step.id, 0) + over
         state.unfiled.discard(step.id)
     state.unrevised.discard(event.revision)
     order = dict.fromkeys((*event.order, *steps))

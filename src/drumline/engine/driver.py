@@ -139,6 +139,9 @@ class Driver:
         claimed = frozenset(await self._live_claims())
         if await self._settle_inbox():
             return True
+        # The journal takes a file that we have written for one that was read: an edit from before would not be seen.
+        if not self.upkeep.has_read_plan and await self._watch():
+            return True
         await self._mirror_all()
         if await self._watch():
             return True

@@ -32,6 +32,11 @@ class PlanWatch:
     gone: float | None = None
     _complained: tuple[Problem, ...] = ()
 
+    @property
+    def has_read(self) -> bool:
+        """Whether there is a reading."""
+        return self._reading is not None
+
     def known(self, run: RunState) -> Reading:
         """The last reading that was valid, or the plan as the journal knows it."""
         return self._reading or run.reading()

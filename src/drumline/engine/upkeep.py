@@ -117,6 +117,11 @@ class Upkeep:
         if self.reports_progress:
             self._progress.note(recorded)
 
+    @property
+    def has_read_plan(self) -> bool:
+        """Whether this driver has read the plan's files."""
+        return self._plan.has_read
+
     def watch(self, run: RunState, held: Mapping[StepId, Claim]) -> Sequence[ev.Event]:
         """What edits of the plan lead to."""
         return self._plan.look(run, held, now=self.clock.now())
