@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from drumline.app.adopting import choose_adopted
-from drumline.app.detection import detect
+from drumline.app.adopting import choose_adopted, tell_found
+from drumline.app.detection import Found, detect
 from drumline.cli.main import main
+from drumline.record import replace
 
 PLAN = """# Tasks: Shop
 
@@ -170,3 +171,12 @@ def test_checks_without_a_plan_shows_what_judges_every_step(repo: Path, capsys: 
     assert "drumline init --accept" in err
     assert {"kind": "setup", "command": "npm ci", "from": "package-lock.json"} in told["detected"]
     assert told["configured"] == []
+
+
+def test_a_command_whose_program_is_missing_is_told_so_wherever_it_is_found() -> None:
+    found = Found(kind="setup", command="no-such-program sync", place="some.lock", program="no-such-program")
+
+    assert tell_found(found) == (
+        "found for setup: no-such-program sync (from some.lock), but no-such-program is not installed"
+    )
+    assert tell_found(replace(found, program="git")).endswith("(from some.lock)")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from drumline.app.detection import FORMAT, JUDGES, KINDS, SETUP, Detected, Found
 from drumline.patterns import compile_late
 from drumline.record import Record
+from drumline.views.cells import flatten
 
 _TABLE = compile_late(r"^\[commands\][ \t]*(?:#.*)?$", re.MULTILINE)
 
@@ -62,8 +64,24 @@ def _join(found: Sequence[Found]) -> str:
     return " && ".join(each.command for each in found)
 
 
+def is_installed(program: str) -> bool:
+    """Whether a program is on this machine."""
+    return shutil.which(program) is not None
+
+
+def is_usable(found: Found) -> bool:
+    """Whether a command could be run here."""
+    return not found.program or is_installed(found.program)
+
+
+def tell_found(found: Found) -> str:
+    """A command that was found, and whether it could be run here."""
+    lacks = "" if is_usable(found) else f", but {found.program} is not installed"
+    return f"found for {found.kind}: {flatten(found.command)} (from {found.place}){lacks}"
+
+
 def choose_adopted(
-    detected: Detected, config: Mapping[str, object], *, is_installed: Callable[[str], bool]
+    detected: Detected, config: Mapping[str, object], *, is_installed: Callable[[str], bool] = is_installed
 ) -> Adoption:
     """What of the detected commands the configuration does not say yet. Where it has checks, it says what judges."""
     named = config.get("commands")

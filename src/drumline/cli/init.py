@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from textwrap import wrap
 
 import click
 
-from drumline.app.adopting import Adoption, choose_adopted
+from drumline.app.adopting import Adoption, choose_adopted, tell_found
 from drumline.app.convert import template, write_pages
 from drumline.app.detection import Found, detect_at_head
 from drumline.app.planplace import PLANS, choose_folder
@@ -23,7 +22,6 @@ from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.settings import Setting, first_settings
 from drumline.settingvalues import parse_commands, parse_globs, parse_provided
-from drumline.views.cells import flatten
 from drumline.wiring import open_project
 
 
@@ -36,7 +34,7 @@ def command(plan: str, accept: bool, as_json: bool) -> None:
     project = open_project()
     path = project.repository.top / ".drumline" / "config.toml"
     detected = detect_at_head(project.repository)
-    found = choose_adopted(detected, project.config, is_installed=lambda name: shutil.which(name) is not None)
+    found = choose_adopted(detected, project.config)
     if not {"setup", "provide"} & project.config.keys():
         found = replace(found, provide=find_provided(project.repository, detected))
     written = _write_config(path)
@@ -68,8 +66,7 @@ def _tell_kept(*, accept: bool) -> str:
 def _offer(found: Adoption, path: Path, *, accept: bool) -> None:
     """List what was found, and write it on a yes; without a terminal say how to."""
     for each in (*found.found, *found.missing):
-        lacks = f", but {each.program} is not installed" if each in found.missing else ""
-        click.echo(f"found for {each.kind}: {flatten(each.command)} (from {each.place}){lacks}")
+        click.echo(tell_found(each))
     if not found.found:
         return
     if not accept and not (sys.stdin.isatty() and sys.stderr.isatty()):

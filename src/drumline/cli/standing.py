@@ -80,7 +80,7 @@ def _tell(project: Project) -> list[str]:
     told += [f"  and {others} more unfinished: drumline runs"] if others else []
     if state not in (RunStanding.DONE, RunStanding.CANCELLED):
         return told
-    return [*told, *(_tell_plan(project) or ([] if onward else _tell_beginning()[1:]))]
+    return [*told, *(_tell_plan(project) or ([] if onward else _tell_beginning()[1:2]))]
 
 
 def _find_next(project: Project, snapshot: Snapshot) -> str:
@@ -114,5 +114,5 @@ def _tell_beginning() -> list[str]:
     return [
         "no run and no plan here yet",
         "  next: drumline do 'WHAT TO DO', or with a plan: drumline run PATH/TO/PLAN",
-        "  is everything there that is needed? drumline doctor",
+        "  to check this machine first: drumline doctor",
     ]

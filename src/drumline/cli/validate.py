@@ -8,6 +8,7 @@ from contextlib import closing
 
 import click
 
+from drumline.app.adopting import is_usable, tell_found
 from drumline.app.catalog import RunBrief, list_runs
 from drumline.app.detection import SETUP, detect_at_head
 from drumline.app.drifting import Ground, find_drift
@@ -32,7 +33,6 @@ from drumline.core.outlook import look_ahead, todo
 from drumline.core.parallelism import measure_parallelism, parallelism_json
 from drumline.core.plan import SIDECAR, Reading
 from drumline.record import replace
-from drumline.views.cells import flatten
 from drumline.views.explain import explain
 from drumline.wiring import Project, open_project
 
@@ -151,6 +151,6 @@ def _show_proposals(project: Project, reading: Reading, proposals: Sequence[Prop
     detected = detect_at_head(project.repository)
     found = (*detected.of(SETUP), *find_provided(project.repository, detected))
     for each in found:
-        click.echo(f"found for {each.kind}: {flatten(each.command)} (from {each.place})")
-    if found:
+        click.echo(tell_found(each))
+    if any(is_usable(each) for each in found):
         say("  to have it in every workspace, and checks in places of their own: drumline init --accept")

@@ -14,6 +14,7 @@ from drumline.views.cells import split_lines
 from drumline.views.duration import duration
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
 from drumline.views.landings import tell_landings
+from drumline.views.reportmd import count_passed
 from drumline.views.timelinesvg import timeline_svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -151,14 +152,13 @@ def _steps(steps: Sequence[Mapping[str, Any]]) -> str:
         by = f"landed by {step['landed_by']}"
         told += [by] if step["landed_by"] and step["reason"] != by else []
         commit = f"<code>{text(step['commit'][:9])}</code>" if step["commit"] else ""
-        passed = sum(check["verdict"] == "passed" for check in step["checks"])
         rows.append(
             (
                 f"<b>{_name(step['id'])}</b>",
                 text(step["title"]),
                 _pill(step["state"]),
                 f"{_pill(step['level'])} {text('; '.join(one for one in told if one), 300)}",
-                f"{passed}/{len(step['checks'])}",
+                count_passed(step),
                 str(step["fixes"]),
                 commit,
             )

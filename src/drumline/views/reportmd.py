@@ -69,14 +69,19 @@ def plain(value: object) -> str:
     return _SYNTAX.sub(r"\\\1", flatten(str(value)))
 
 
-def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
+def count_passed(step: Mapping[str, Any]) -> str:
+    """How many of its checks a step passed; nothing where another step has landed for it, which has the count."""
     passed = sum(check["verdict"] == "passed" for check in step["checks"])
+    return "" if step["landed_by"] else f"{passed}/{len(step['checks'])}"
+
+
+def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
     proof = " ".join(
         [step["level"] or "", f"({', '.join(step['reasons']).replace('_', ' ')})" if step["reasons"] else ""]
     ).strip()
     state = join_reason(step["state"], plain(step["reason"])) if step["reason"] else step["state"]
     commit = f"`{step['commit'][:SHORT]}`" if step["commit"] else ""
-    count = f"{passed}/{len(step['checks'])}"
+    count = count_passed(step)
     return plain(step["id"]), plain(step["title"]), state, proof.replace("_", " "), count, str(step["fixes"]), commit
 
 
