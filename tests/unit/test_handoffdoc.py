@@ -46,3 +46,13 @@ def test_what_is_short_is_there_as_a_whole() -> None:
 
     assert "## Completed\n\n- `src/a.py`\n\n## Not completed\n\nNone\n" in text
     assert "more line" not in text
+
+
+def test_the_summary_has_what_the_agent_says_and_not_the_form_of_its_report() -> None:
+    message = "It is there.\n\n# Task Report\n\n- Status: success\n"
+    ended = ev.AttemptEnded(node="implement", visit=1, attempt=1, message=message, report={"status": "success"})
+
+    text = write(finish("a"), StepState(last=ended))
+
+    assert "> It is there.\n\n## Completed" in text
+    assert "Task Report" not in text

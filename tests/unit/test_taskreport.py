@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.core.taskreport import DOWNSTREAM, MOST_FACT, MOST_TEXT, list_facts, read_report
+from drumline.core.taskreport import DOWNSTREAM, MOST_FACT, MOST_TEXT, list_facts, read_report, read_words
 
 REPORT = """\
 I am done.
@@ -110,3 +110,17 @@ def test_an_item_that_is_wrapped_is_one_fact(items: str, facts: tuple[str, ...])
     said = f"# Task Report\n\n- Status: success\n\n## Durable Facts\n\n{items}"
 
     assert list_facts(read_report(said)) == facts
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("It is there.", "It is there."),
+        ("It is there.\n\n# Task Report\n\n- Status: success\n\n# Downstream Context\n\nNothing.\n", "It is there."),
+        ("Well.\n\n# Task Report\n\n- Status: success\n- Objective Achieved: `a` is there\n", "`a` is there"),
+        ("Well.\n\n# Task Report\n\n- Status: success\n- Objective Achieved: n/a\n", "Well."),
+        ("# Task Report\n\n- Status: success\n", ""),
+    ],
+)
+def test_what_an_agent_says_of_its_work_is_no_form(message: str, words: str) -> None:
+    assert read_words(message, read_report(message)) == words

@@ -18,7 +18,7 @@ from drumline.core.plaintext import count_noun, strip_controls
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.sweeping import tell_cases, tell_updates
-from drumline.core.taskreport import DOWNSTREAM, says_nothing
+from drumline.core.taskreport import DOWNSTREAM, read_words, says_nothing
 from drumline.core.vocabulary import Settlement, StepEnd
 
 SECTIONS = (
@@ -121,7 +121,7 @@ def name_result(finished: StepFinished) -> str:
 def _summarise(state: StepState, finished: StepFinished) -> str:
     landed = f"Landed as {finished.commit}." if finished.commit else finished.reason or finished.state.value
     level = f" It is {finished.level.value}." if finished.level else ""
-    reported = _field(state, "objective achieved") or (state.last.message if state.last else "")
+    reported = read_words(state.last.message, state.last.report) if state.last else ""
     said = "" if _find_words(state) else _quote(reported)
     told = f"{strip_controls(landed)}{level}".rstrip()
     ended = told if told.endswith((".", "!", "?")) or not told else f"{told}."

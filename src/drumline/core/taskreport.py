@@ -13,7 +13,7 @@ from drumline.core.plaintext import strip_controls, strip_marks
 from drumline.core.proselines import Line, read_lines, unwrap
 from drumline.core.selfreport import REPORT, TITLES, find_field
 
-DOWNSTREAM, FACTS = "downstream context", "durable facts"
+DOWNSTREAM, FACTS, OBJECTIVE = "downstream context", "durable facts", "objective achieved"
 MOST_TEXT = 2_000
 """Characters of one field that are kept."""
 MOST_FIELDS = 20
@@ -66,6 +66,20 @@ def _name_field(line: Line, fields: dict[str, list[str]], name: str) -> str:
     if name:
         fields.setdefault(name, []).append(line.text.strip())
     return name
+
+
+def read_words(message: str, report: Mapping[str, str]) -> str:
+    """What an agent says of its work: what its report calls achieved, else its message without the report's form."""
+    achieved = report.get(OBJECTIVE, "")
+    if not says_nothing(achieved):
+        return achieved
+    return read_prose(message) if report else message
+
+
+def read_prose(message: str) -> str:
+    """What a message says beside its report."""
+    own = (line for line in read_lines(message, TITLES) if line.paragraph >= 0 and not TITLES & {*line.path})
+    return "\n".join(line.text for line in own)
 
 
 def list_facts(report: Mapping[str, str]) -> tuple[str, ...]:

@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from drumline.core import events as ev
 from drumline.core.recorded import Recorded
 from drumline.core.routing import MODELS
+from drumline.core.taskreport import read_words
 from drumline.record import Record
 from drumline.views.cells import flatten
 
 MOST_SUMMARY = 300
 """Characters of an agent's words about its work."""
-OBJECTIVE = "objective achieved"
-"""The field of a report that says what the work did."""
 _NAMES = {"chunk_id": "chunkId", "tests_passed": "testsPassed"}
 
 
@@ -51,4 +50,4 @@ def summarise(last: ev.AttemptEnded | None) -> str:
     """What the agent of a step says of its work, on one line; empty if it says nothing."""
     if last is None:
         return ""
-    return flatten(last.report.get(OBJECTIVE, "") or last.message.strip().partition("\n\n")[0], MOST_SUMMARY)
+    return flatten(read_words(last.message, last.report).strip().partition("\n\n")[0], MOST_SUMMARY)

@@ -13,13 +13,11 @@ from drumline.core.claims import count_claimed, tell_claims
 from drumline.core.money import dollars
 from drumline.core.plaintext import strip_controls
 from drumline.core.proof import Colour
-from drumline.core.proselines import read_lines
-from drumline.core.selfreport import TITLES
 from drumline.core.spending import COST
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.sweeping import tell_cases, tell_updates
-from drumline.core.taskreport import says_nothing
+from drumline.core.taskreport import OBJECTIVE, read_prose, says_nothing
 from drumline.engine.finishing import foresee
 from drumline.engine.nodes.stepwork import StepWork, known
 
@@ -27,7 +25,7 @@ MOST_LINES = 20
 MOST_SENTENCES = 3
 MOST_FIELDS = 3
 MOST_CHARACTERS = 800
-FIELDS = ("objective achieved", "scope deviations", "errors", "decisions made")
+FIELDS = (OBJECTIVE, "scope deviations", "errors", "decisions made")
 """Fields of a report that a person is shown, those that matter most first."""
 SHORT = 12
 _BEFORE = {Colour.RED: "failed without the work", Colour.GREEN: "passes without the work, too"}
@@ -132,19 +130,13 @@ def _tell_message(state: StepState) -> str:
     if state.last is None:
         return ""
     report = state.last.report
-    sentences = _split(_read_prose(state.last.message) if report else state.last.message)[:MOST_SENTENCES]
+    sentences = _split(read_prose(state.last.message) if report else state.last.message)[:MOST_SENTENCES]
     fields = [
         f"{name.capitalize()}: {_join(report[name])}" for name in FIELDS if not says_nothing(report.get(name, ""))
     ]
     text = " ".join([*sentences, *(field if field[-1] in ".!?" else f"{field}." for field in fields[:MOST_FIELDS])])
     text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
     return f"Its agent says: {text}" if text else ""
-
-
-def _read_prose(message: str) -> str:
-    """What the message says beside its report."""
-    own = (line for line in read_lines(message, TITLES) if line.paragraph >= 0 and not TITLES & {*line.path})
-    return "\n".join(line.text for line in own)
 
 
 def _split(text: str) -> list[str]:
