@@ -116,7 +116,7 @@ def test_a_step_knows_its_plan_its_place_in_it_and_what_the_step_before_left(use
 
     told = user.prompt("step-2")
     assert ran.code == 0, ran.text
-    assert "Agent: scripted\nPhase: step-2 of 3\nBatch: single\n" in told
+    assert "Agent: scripted\nPhase: step-2/3\nBatch: single\n" in told
     assert "Progress: Phase 2 of 3: " in told
     assert "## The plan in its own words\n\n#### Overview\n\nThree files.\n" in told
     assert re.search(r"### step-1: .*\n\nLanded as [0-9a-f]{12}\. It changed `step-1\.txt`\.\n\nIts agent rep", told)

@@ -107,7 +107,7 @@ def test_a_session_runs_in_batches_asks_for_a_report_and_keeps_its_progress_repo
     told = user.prompt("3", 1)
     assert "part1()" in told
     assert "part2()" in told
-    assert "Phase: 3 of 3" in told
+    assert "Phase: 3/3" in told
     state = user.repo / "docs/maestro/state"
     assert f"was moved to docs/maestro/state/archive/{SESSION['session_id']}.md" in ran.err
     assert not (user.repo / STATE).exists()

@@ -107,7 +107,7 @@ def test_the_agent_is_told_how_to_ask_a_person() -> None:
 WHOLE = """# Task: Add the parser (step-2)
 
 Agent: coder
-Phase: step-2 of 3
+Phase: step-2/3
 Batch: 2
 Session: 261118-070940-qg8
 

@@ -135,7 +135,7 @@ def _tell_header(brief: Brief) -> str:
         return ""
     fix = f"Fix: {brief.fix}\n" if brief.fix else ""
     return (
-        f"Agent: {header.agent}\nPhase: {brief.step.id} of {header.total}\nBatch: {header.batch}\n"
+        f"Agent: {header.agent}\nPhase: {brief.step.id}/{header.total}\nBatch: {header.batch}\n"
         f"Session: {header.session}\n{fix}\nProgress: Phase {header.number} of {header.total}: {brief.step.title}"
     )
 
