@@ -20,7 +20,7 @@ from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent, find_executable
 from drumline.agents.command import CommandAgent
 from drumline.agents.program import Abilities, Program
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import IMPLEMENT, DriverId, RunId, StepId
 from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
 from drumline.engine.questions import AskingAgent
@@ -329,7 +329,7 @@ def _assign(workspace: Path, folder: Path, timeout: float) -> Assignment:
     return Assignment(
         run=RunId("agents-test"),
         step=StepId("hello"),
-        node="implement",
+        node=IMPLEMENT,
         attempt=1,
         prompt=TASK,
         prompt_file=prompt_file,

@@ -18,6 +18,8 @@ NO_GATE = GateId("")
 NO_TREE = Tree("")
 FLOW = StepId("flow")
 """The one step of a run that walks a flow by itself: the walk is in its stream."""
+IMPLEMENT = "implement"
+"""The node of an attempt that names none: the step's own agent is at work."""
 PREFLIGHT, FINAL = StepId("@preflight"), StepId("@final")
 """The walks of a run of a plan itself: before its first step, and after its last. No step of a plan is called so."""
 

@@ -26,7 +26,7 @@ from drumline.core.commands import (
 from drumline.core.events import AttemptEnded, Event, GateAnswered, WorkLost
 from drumline.core.examination import find_untried, is_untested
 from drumline.core.foul import tell_foul
-from drumline.core.ids import DriverId
+from drumline.core.ids import IMPLEMENT, DriverId
 from drumline.core.lessons import match
 from drumline.core.life import OPEN, Phase
 from drumline.core.orders import Orders
@@ -46,7 +46,6 @@ from drumline.core.verdicts import UNTESTED, find_approval
 from drumline.core.vocabulary import OF_AGENTS, GateKind, StepEnd
 from drumline.record import replace
 
-NODE = "implement"
 KILLED = CheckFailure.KILLED.value
 
 
@@ -73,7 +72,7 @@ def prepare(state: StepState) -> Prepare | Finish | None:
     return Finish(state=StepEnd.BLOCKED, reason=state.trouble) if state.trouble else Prepare()
 
 
-def work_on(orders: Orders, state: StepState, run: RunState, *, begun: bool, node: str = NODE) -> Command | None:
+def work_on(orders: Orders, state: StepState, run: RunState, *, begun: bool, node: str = IMPLEMENT) -> Command | None:
     """A node of the step's agent; `begun` says that an attempt has ended in this visit. None if the work is done."""
     command = _work_on(orders, state, run, begun=begun)
     if not isinstance(command, Attempt):
@@ -126,7 +125,7 @@ def recover(state: StepState, driver: DriverId) -> list[Event]:
 def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0, fixing: bool = False) -> Attempt:
     chosen, revises, last = choose(orders.agents, state), _is_revised(orders, state, run), state.last
     attempt = Attempt(
-        node=NODE,
+        node=IMPLEMENT,
         attempt=state.attempts + 1,
         tier=raise_tier(chosen.tier, fix=0 if revises else state.fixes + fixing),
         agent=chosen.name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drumline.core.events import AttemptStarted, CheckStarted
-from drumline.core.ids import StepId
+from drumline.core.ids import IMPLEMENT, StepId
 from drumline.core.life import Phase
 from drumline.core.orders import orders_for
 from drumline.core.plaintext import name_some
@@ -18,8 +18,6 @@ from drumline.views.places import find_callee, visit_name
 from drumline.views.snapshot import Snapshot, Walk
 
 LONGEST_COMMAND = 60
-IMPLEMENT = "implement"
-"""The node of an attempt that names none: the step's own agent is at work."""
 _SPOKEN = ("prepare", "wait", "check", "land", "walk")
 """Nodes whose text names them."""
 
