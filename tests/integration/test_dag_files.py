@@ -462,12 +462,31 @@ def test_an_unknown_need_is_located_at_the_word_that_the_file_has(tmp_path: Path
     assert (only(found).code, only(found).where) == ("unknown_need", "plan/step-2.md:4")
 
 
-@pytest.mark.parametrize(("key", "meant"), [("file", "files"), ("Estimates", "estimate"), ("check", "checks")])
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("file", "files"),
+        ("Estimates", "estimate"),
+        ("check", "checks"),
+        ("test", "test_cmd"),
+        ("Tests", "test_cmd"),
+        ("lint_command", "lint_cmd"),
+    ],
+)
 def test_a_misspelt_field_is_named_and_does_not_count(tmp_path: Path, key: str, meant: str) -> None:
     problem = only(read(tmp_path, step_1=front("id: step-1", f"{key}: x")))
 
     assert (problem.code, problem.severity) == ("misspelt_field", Severity.WARNING)
     assert f"did you mean {meant!r}?" in problem.message
+
+
+def test_a_command_for_a_kind_of_check_that_the_root_file_misnames_is_named(tmp_path: Path) -> None:
+    root = "---\nplan_type: dag\nformat: dag\nbuild: make\n---\n# P\n"
+
+    problem = only(read(tmp_path, root=root, step_1=front("id: step-1")))
+
+    assert (problem.code, problem.where) == ("misspelt_field", "plan/root.md:4")
+    assert "did you mean 'build_cmd'?" in problem.message
 
 
 def test_fields_of_other_tools_are_left_alone(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     (
         "misspelt_field",
         "warning",
-        "A field of a step's file is unknown and looks like a known one. Other unknown fields are left alone.",
+        "A field of a step's file, or a command in `root.md`, looks like a known one. Others are left alone.",
     ),
     ("unknown_role", "warning", "`role` names no shipped profile, so it does not count."),
     ("no_checks", "warning", "A step that is still to do has no check. It can land, but nothing proves it."),

@@ -13,6 +13,7 @@ from drumline.core.ids import StepId
 from drumline.core.kinds import FIELDS, PLAN, name_kinds
 from drumline.core.plaintext import name_some
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
+from drumline.core.vocabulary import CheckKind
 from drumline.planfiles.correction import corrects, newline_of
 from drumline.planfiles.drawing import Drawing, read_drawing
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
@@ -25,6 +26,7 @@ from drumline.planfiles.stepfile import (
     list_final,
     list_manual,
     list_not_run,
+    name_command,
     not_run,
     replace_spans,
 )
@@ -107,6 +109,7 @@ def read_root(text: str, path: str) -> RootFile:
         autonomy = _read_autonomy(front, path, problems)
         flow = (front.text("flow") or "").strip()
         require = _read_require(front, path, problems)
+        problems += _list_misnamed(front, path)
         kinds = name_kinds({key: front.text(key) for key in FIELDS.values()}, PLAN, FIELDS)
     tokens = _blocks().parse(text[start:])
     body = read_body(text, start, first, buckets=_PREFLIGHT, fenced=True)
@@ -125,6 +128,15 @@ def read_root(text: str, path: str) -> RootFile:
         drawing=read_drawing(tokens, first),
         problems=(*problems, *not_run(body, path), *not_run(final, path)),
     )
+
+
+def _list_misnamed(front: Frontmatter, path: str) -> Iterator[Problem]:
+    """Fields that look like commands for a kind of check: `test` for `test_cmd`. A `format` is that of the plan."""
+    for key in front.entries:
+        meant = name_command(key) if key.casefold() != CheckKind.FORMAT else ""
+        if meant and meant not in front.entries:
+            message = f"{key!r} is not a field of a plan, so it does not count; did you mean {meant!r}?"
+            yield _warning("misspelt_field", message, path, front.line(key))
 
 
 def read_final(text: str) -> Body:

@@ -235,10 +235,17 @@ def _warn_of_misspellings(fields: Fields) -> None:
 
     free = [key for key in KEYS if key not in fields.front.entries and key not in CLAIM_KEYS]
     for key in others:
-        meant = get_close_matches(key.casefold(), free, n=1, cutoff=0.8)
+        kind = name_command(key)
+        meant = [kind] if kind in free else get_close_matches(key.casefold(), free, n=1, cutoff=0.8)
         if meant:
             message = f"{key!r} is not a field of a step, so it does not count; did you mean {meant[0]!r}?"
             fields.warn(key, "misspelt_field", message)
+
+
+def name_command(key: str) -> str:
+    """The field for the command of a kind by which another field is called: `test_cmd` for `tests`; else empty."""
+    plain = key.casefold().removesuffix("_command")
+    return next((name for kind, name in FIELDS.items() if plain in (kind, f"{kind}s") and key != name), "")
 
 
 def parse_marks(text: str, path: str, form: Form = NATIVE) -> tuple[Frontmatter, Marks] | Problem:
