@@ -87,6 +87,27 @@ def test_a_link_to_the_repository_leads_where_it_led(checkout: Path) -> None:
     assert str((checkout / ".git").readlink()) == "../store"
 
 
+def test_a_submodule_leads_to_its_own_repository(checkout: Path) -> None:
+    other = checkout.parent / "other"
+    git(checkout.parent, "init", "-q", str(other))
+    git(other, "commit", "-q", "--allow-empty", "-m", "x")
+    git(checkout, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "deep/lib")
+    git(checkout, "commit", "-q", "-m", "x")
+    trace = checkout.parent / "trace"
+    fake = "git init -q lib2 && git -C lib2 config core.fsmonitor $PWD/spy && rm -rf deep/lib/.git"
+    plant = HOOK.format(trace=trace, file="spy")
+
+    replaced = work(checkout.parent, f"{plant} && {fake} && mv lib2/.git deep/lib/.git")
+    moved = work(checkout.parent, "mv deep gone && mkdir -p deep/lib")
+    at_work = work(checkout.parent, "echo 1 > deep/lib/new && git -C deep/lib status --short")
+
+    assert replaced.failure
+    assert moved.failure
+    assert (at_work.failure, at_work.message) == ("", "?? new")
+    git(checkout, "status")
+    assert not trace.exists()
+
+
 def test_what_a_model_starts_does_not_lead_git_elsewhere_either(checkout: Path) -> None:
     log = checkout.parent / "model.log"
 

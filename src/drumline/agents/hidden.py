@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from drumline.isolation.homes import LOGINS, find_repository
+from drumline.isolation.homes import LOGINS, SUBMODULES, find_repository
 from drumline.ports.processes import Job
 
 SHARED = ("/tmp", "/var/tmp", "/run", "/var/run", "/dev/shm")  # noqa: S108 - nothing is written there: they are replaced
@@ -162,8 +162,6 @@ OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/sys
 PASSWD, FIRST = Path("/etc/passwd"), 1000
 """Where users are listed, read as a text: a directory service may take seconds. People have numbers from here on."""
 HOST_KEYS = "ssh_host_*_key"
-SUBMODULES = ("modules/*/config", "modules/*/*/config", "modules/*/modules/*/config")
-"""In a repository: their configurations; a submodule's name may have a slash, and it may have some of its own."""
 NEIGHBOURS = 1000
 """How many folders beside a checkout are looked at."""
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
@@ -18,6 +19,10 @@ FOLDERS = ("hooks", "info", "modules", "worktrees")
 SEALED = ("drumline", "config", "config.worktree", *FOLDERS)
 """In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
 GITDIR = "gitdir: "
+SUBMODULES = ("modules/*/config", "modules/*/*/config", "modules/*/modules/*/config")
+"""In a repository: their configurations; a submodule's name may have a slash, and it may have some of its own."""
+PLACE = compile_late(r'^[ \t]*worktree[ \t]*=[ \t]*"?([^"\n]+?)"?[ \t]*$', re.MULTILINE)
+"""Where the files of a submodule are, from its repository."""
 VERDICTS = "bases"
 """The folder among our records with what checks said about trees."""
 LOGINS = (
@@ -81,8 +86,9 @@ def describe_home(home: Home | str) -> Home:
 def find_sealed(workspace: Path) -> list[Path]:
     """What of git a program that may write to a workspace must not: what makes git start programs, and our records.
 
-    In a worktree that is the file that leads to the repository. In a whole checkout it may still commit. Folders that
-    are missing there are made: only what is there can be sealed, and git does not mind an empty one.
+    In a worktree that is the file that leads to the repository. In a whole checkout it may still commit; such files of
+    its submodules are sealed, since `git status` starts a git in each. Folders that are missing there are made: only
+    what is there can be sealed, and git does not mind an empty one.
     """
     git = workspace / ".git"
     if not git.is_dir():
@@ -90,7 +96,17 @@ def find_sealed(workspace: Path) -> list[Path]:
     for name in FOLDERS:
         with suppress(OSError):
             (git / name).mkdir(exist_ok=True)
-    return [path for name in SEALED if (path := git / name).exists()]
+    return [*(path for name in SEALED if (path := git / name).exists()), *_find_pointers(workspace)]
+
+
+def _find_pointers(workspace: Path) -> Iterator[Path]:
+    """The files by which the submodules of a checkout lead to their repositories, which say where the files are."""
+    for config in [path for pattern in SUBMODULES for path in (workspace / ".git").glob(pattern)]:
+        with suppress(OSError):
+            said = PLACE.search(config.read_text(encoding="utf-8", errors="surrogateescape"))
+            pointer = Path(os.path.realpath(config.parent / said[1])) / ".git" if said else None
+            if pointer and pointer.is_file() and pointer.is_relative_to(os.path.realpath(workspace)):
+                yield pointer
 
 
 def find_repository(workspace: Path) -> list[Path]:
