@@ -6,6 +6,7 @@ import pytest
 
 from drumline.core.products import stays
 from drumline.core.setups import Setup, is_manifest, read_setup
+from drumline.engine.nodes.workspace import count_left
 from drumline.settingvalues import parse_provided
 
 
@@ -54,3 +55,9 @@ def test_what_a_setup_makes_stays_if_it_is_in_folders_of_tools() -> None:
     assert stays(["node_modules/a/b.js", ".venv/bin/python", "src/__pycache__/a.pyc"])
     assert not stays(["node_modules/a/b.js", "build/made.js"])
     assert not stays(["made.log"])
+
+
+def test_what_a_setup_leaves_is_named_by_its_folder_and_a_lone_file_by_itself() -> None:
+    paths = ["src/pkg/_version.py", "build/a.o", "build/b.o", "ready"]
+
+    assert count_left(paths) == {"src/pkg/_version.py": 1, "build": 2, "ready": 1}

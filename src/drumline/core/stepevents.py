@@ -61,7 +61,8 @@ class WorkspaceReady(Event):
     """The worktree stands and its setup command has run. `ignored` are files of that command that git ignores.
 
     `fingerprints` are of those that the plan names: a file whose fingerprint is another one was written since.
-    `left` counts the files of that command that git does not ignore, by the folder at the top: they land with the work.
+    `left` counts the files of that command that git does not ignore, by the folder at the top; one that is
+    alone there is named itself. They land with the work.
     """
 
     tree: Tree

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core import events as ev
 from drumline.core.firstlines import find_first
@@ -76,11 +75,19 @@ async def act(work: StepWork, state: StepState) -> Note:
     if made != tree:  # what is on no branch is gone once the user prunes the repository
         await workspaces.keep(step, SETUP, made, base=base)
     now = await look_for_ignored(workspaces, step, work.orders.step.files)
-    left = Counter(path.partition("/")[0] for path in await workspaces.changed(base, made)) if made != tree else {}
-    ready = _describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files, dict(left))
+    left = count_left(await workspaces.changed(base, made)) if made != tree else {}
+    ready = _describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files, left)
     if made == tree and stays(now):  # else the next step needs all of it again
         await workspaces.note_setup(step, name)
     return Note(step=[ready])
+
+
+def count_left(paths: Iterable[str]) -> dict[str, int]:
+    """How many files there are by the folder at the top; one that is alone in it is named itself."""
+    by_top: dict[str, list[str]] = {}
+    for path in paths:
+        by_top.setdefault(path.partition("/")[0], []).append(path)
+    return {found[0] if len(found) == 1 else top: len(found) for top, found in by_top.items()}
 
 
 def _recall(state: StepState) -> Mapping[str, str]:
