@@ -110,6 +110,7 @@ def test_of_an_agent_that_keeps_its_word_while_its_checks_pass_a_person_decides(
     answered = user.type("answer", "denied-step-1", choice, "--comment", "go on", "--resume")
 
     assert (parked.code, gates_of(before)) == (2, ["denied-step-1"]), parked.text
+    assert "although its checks pass: (land, retry or skip)" in parked.err
     assert answered.code == code, answered.text
     step = step_of(user.status(), "step-1")
     assert (step["state"], step["fixes"]) == (state, 0)

@@ -216,7 +216,7 @@ def denied(step: Step, attempt: int, *, denial: str) -> GateOpened:
     return GateOpened(
         gate=name_gate(GateKind.DENIED, step.id),
         kind=GateKind.DENIED,
-        question=f"The agent at {step.id} ({step.title}) says that its work is not done, although its checks pass: "
+        question=f"The agent at {step.id} ({step.title}) says that its work is not done, although its checks pass:\n"
         f"{denial}\nLand it, let the agent try again, or skip the step?",
         options=(LAND, RETRY, SKIP),
         step=step.id,
