@@ -67,3 +67,23 @@ def test_a_forgotten_lesson_stays_forgotten_and_others_can_be_exported(tmp_path:
     assert REMEDY in (user.repo / ".claude" / "rules" / f"learned-fix-{name}.md").read_text()
     assert REMEDY in (user.repo / "AGENTS.md").read_text()
     assert user.drumline("lessons", "list", "--json").json["lessons"] == []
+
+
+def test_a_ledger_that_makes_no_new_lesson_is_said_to_count(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    fix = {
+        "ticket": "1",
+        "step": 1,
+        "error_type": "compilation",
+        "fix_description": "Add the import",
+        "result": "success",
+    }
+    lines = [json.dumps({**fix, "ticket": str(number)}) for number in (1, 2, 3)]
+    (user.repo / "one.jsonl").write_text(f"{lines[0]}\n", encoding="utf-8")
+    (user.repo / "two.jsonl").write_text("\n".join(lines[1:]), encoding="utf-8")
+
+    first = user.type("lessons", "import", "one.jsonl")
+    second = user.type("lessons", "import", "two.jsonl")
+
+    assert (first.code, first.err) == (0, "its fixes count now, and no new lesson came of them\n")
+    assert second.err == "imported compilation-add-the-import\n"

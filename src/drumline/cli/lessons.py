@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from drumline.app.lessons import export_lessons, import_lessons
+from drumline.app.lessons import LEDGER, export_lessons, import_lessons
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.learned import Lesson
@@ -83,7 +83,8 @@ def import_(source: Path, as_json: bool) -> int:
     project = open_project()
     project.check_speaker()
     names = import_lessons(project.lessons, project.here / source, at=write_iso(time.time()))
-    _tell(as_json, f"imported {', '.join(names) or 'nothing new'}", imported=list(names))
+    nothing = "its fixes count now, and no new lesson came of them" if source.suffix == LEDGER else "nothing new"
+    _tell(as_json, f"imported {', '.join(names)}" if names else nothing, imported=list(names))
     return 0
 
 
