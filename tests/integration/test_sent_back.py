@@ -64,6 +64,7 @@ def test_a_step_that_is_not_good_gets_a_corrective_step_which_is_verified_before
     second = harness.drive()
     ticked = set(second.mirrored[A].ticked)
     again = second.unanswered[GateId("wave-1.2")].opened
+    assert again.question.startswith("What was sent back has landed. Please verify by hand")
     say_good(harness)
     third = harness.drive()
 

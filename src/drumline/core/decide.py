@@ -248,7 +248,9 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon, odd: froze
     found: list[Command] = []
     level = find_due_wave(run, horizon.barrier)
     if level is not None:
-        found.append(Ask(opens=gates.wave(level, list_unasked(run), asked=count_waves(run, level))))
+        items = list_unasked(run)
+        again = all(item.step in run.corrections for item in items)
+        found.append(Ask(opens=gates.wave(level, items, asked=count_waves(run, level), again=again)))
     for step in _list_questionable(run, around, odd):
         if settled(run, step.id) or step.id in around.claimed:
             found += _ask_to_redo(run, step, around)

@@ -268,14 +268,15 @@ def wave_id(depth: int, asked: int = 0) -> GateId:
     return GateId(f"wave-{depth + 1}" if asked == 0 else f"wave-{depth + 1}.{asked + 1}")
 
 
-def wave(depth: int, manual: Sequence[ManualItem], *, asked: int = 0) -> GateOpened:
-    """Critical autonomy: after a depth of the plan that left items only a person can verify."""
+def wave(depth: int, manual: Sequence[ManualItem], *, asked: int = 0, again: bool = False) -> GateOpened:
+    """Critical autonomy: after a depth of the plan, or steps sent back, that left items only a person can verify."""
+    what = "What was sent back" if again else f"Wave {depth + 1}"
     items = "".join(f"\n  {number}. {_tell_item(item)}" for number, item in enumerate(manual, 1))
     which = f"{NOT_GOOD}:NUMBER" if len(manual) > 1 else NOT_GOOD
     return GateOpened(
         gate=wave_id(depth, asked),
         kind=GateKind.WAVE,
-        question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}\n"
+        question=f"{what} has landed. Please verify by hand, then go on:{items}\n"
         f"({which} with a comment sends the step back)",
         options=(CONTINUE, NOT_GOOD, STOP),
         items=tuple(manual),
