@@ -139,16 +139,19 @@ def test_only_full_asks_an_agent(tmp_path: Path, rigor: str, asked: int) -> None
 
 
 def test_words_with_faults_are_asked_for_once_more_with_the_faults(tmp_path: Path) -> None:
-    harness = build(tmp_path, agent := Telling({**FAKED, "summary": " ", "completed": "None."}, WORDS))
+    harness = build(
+        tmp_path, agent := Telling({**FAKED, "summary": " ", "deviations": "", "completed": "None."}, WORDS)
+    )
 
     harness.drive()
 
     assert len(agent.asked) == 2
-    assert "'Summary' is empty" in agent.asked[1]
+    assert "'Summary' is empty, and there is work that is about to land" in agent.asked[1]
+    assert "'Deviations' is empty; write None if there is nothing to say" in agent.asked[1]
     assert "'Completed' says 'None.'" in agent.asked[1]
     assert "'Notes for next step' has the heading '## Evidence'" in agent.asked[1]
     assert "What was wrong" not in agent.asked[0]
-    assert [(one.words.tries, len(one.words.faults)) for one in list_written(harness)] == [(1, 3), (2, 0)]
+    assert [(one.words.tries, len(one.words.faults)) for one in list_written(harness)] == [(1, 4), (2, 0)]
     assert "> The file is written." in read_handoff(harness)
 
 

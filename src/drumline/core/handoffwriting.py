@@ -73,10 +73,11 @@ def find_notes(told: Sequence[Event]) -> str:
 
 def _find_faults(section: str, text: str) -> list[str]:
     found = []
-    if not text:
+    if section in NEVER_EMPTY and says_nothing(text):
+        told = f"says {text!r}" if text else "is empty"
+        found.append(f"{section!r} {told}, and there is work that is about to land")
+    elif not text:
         found.append(f"{section!r} is empty; write None if there is nothing to say")
-    elif section in NEVER_EMPTY and says_nothing(text):
-        found.append(f"{section!r} says {text!r}, and there is work that is about to land")
     if len(text) > MOST_WORDS:
         found.append(f"{section!r} has {count_noun(len(text), 'character')}; {MOST_WORDS:,} are allowed")
     headings = [line.text.strip() for line in read_lines(text) if line.paragraph < 0]
