@@ -26,7 +26,7 @@ from drumline.core import gates
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
 from drumline.core.proof import Level
-from drumline.core.vocabulary import RunStanding, StepStanding
+from drumline.core.vocabulary import RunEnd, RunStanding, StepStanding
 from drumline.views.board import board_segments
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.gates import gate_rows
@@ -285,3 +285,17 @@ def test_a_question_of_an_agent_is_drawn_in_its_own_words() -> None:
     (drawn, _) = gate_rows(scene.snapshot(), 80, room=4)
 
     assert "".join(text for text, _ in drawn) == "? question-a: which port?"
+
+
+def test_a_step_that_waited_at_a_gate_of_a_cancelled_run_says_who_cancelled_it() -> None:
+    events = [
+        gate_for("approve-step-1", options=("approve", "reject"), step="step-1"),
+        ev.CancelRequested(by="ann", reason="wrong plan"),
+        ev.RunEnded(state=RunEnd.CANCELLED),
+    ]
+
+    lines = draw(Scene(steps=[step_of("step-1", title="Paint")], events=events, live=[]))
+
+    [row] = [line for line in lines if "Paint" in line]
+    assert "None" not in row
+    assert row.endswith("the run was cancelled by ann: wrong plan")

@@ -257,7 +257,9 @@ def _doing(snapshot: Snapshot, step: Step, state: StepStanding, room: int) -> st
 
 def _parked(snapshot: Snapshot, step: Step) -> str:
     found = cause(snapshot, step)
-    return f"quota in {duration(found.until - snapshot.now)}" if found.until is not None else f"gate {found.gate}"
+    if found.until is not None:
+        return f"quota in {duration(found.until - snapshot.now)}"
+    return f"gate {found.gate}" if found.gate is not None else flatten(step_reason(snapshot, step.id))
 
 
 def _result(snapshot: Snapshot, step: Step) -> str:
