@@ -380,3 +380,11 @@ def test_a_step_and_its_corrective_step_name_each_other_until_that_is_over() -> 
     assert round_hint(waits.finished[StepId("a")], waits) == "drumline why ah"
     assert round_hint(stuck.finished[StepId("ah")], stuck) == "drumline why a"
     assert round_hint(stuck.finished[StepId("a")], stuck) == "drumline retry a"
+
+
+def test_the_answer_that_gives_a_step_another_round_can_be_pasted() -> None:
+    asked = gate_for("a:what now", "a", options=("try it; again", "stop"))
+
+    run = Scene(steps=[step_of("a")], events=[finish("a", "blocked", reason="x"), asked]).run()
+
+    assert round_hint(run.finished[StepId("a")], run) == "drumline answer 'a:what now' 'try it; again' --resume"

@@ -106,7 +106,7 @@ def _check_revision(opened: GateOpened, text: str, comment: str | None) -> None:
         raise InvalidInput(
             f"{text!r} does not answer gate {opened.gate!r}{meant}: use one of {', '.join(opened.options)}, "
             "or say in your own words what to change",
-            hint=f"drumline answer {quote(opened.gate)} {near[0] if near else opened.options[0]}",
+            hint=f"drumline answer {quote(opened.gate)} {quote(near[0] if near else opened.options[0])}",
         )
     if word == REVISE and comment is not None and not comment.strip():
         message = f"{REVISE!r} at gate {opened.gate!r} needs a text that says what to change"

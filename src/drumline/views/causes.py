@@ -129,7 +129,7 @@ def round_hint(finished: StepFinished, run: RunState) -> str:
     asked = (gate.opened for gate in run.unanswered.values() if gate.opened.step == finished.step)
     opened = next((one for one in asked if one.kind not in ASKED_AFTER and one.options), None)
     if opened is not None:
-        return f"drumline answer {shlex.quote(opened.gate)} {opened.options[0]} --resume"
+        return answer_command(opened, driven=False)
     retry = f"drumline retry {finished.step}"
     return f"{finished.login} && {retry}" if finished.login else retry
 
