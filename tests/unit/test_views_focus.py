@@ -141,3 +141,13 @@ def test_a_long_line_of_a_panel_is_folded_and_none_of_it_is_lost() -> None:
     assert " ".join(" ".join(texts[2:7]).split()).startswith(words)
     assert "1-6 of 32" in texts[0]
     assert len(rows) == 12
+
+
+def test_a_long_question_is_folded_above_the_answer_that_is_typed() -> None:
+    options = "(options: seconds, an error or whatever the other readers of values do)"
+    entry = Entry(gate=GateId("g"), question=(f"What is a number without a unit? {options}", "any text"))
+
+    rows = draw(Focus(keys=True, entry=entry), high=24)
+
+    text = " ".join(" ".join(rows).split())
+    assert f"? What is a number without a unit? {options} any text Answer: ▏" in text

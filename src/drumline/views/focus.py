@@ -95,9 +95,12 @@ def panel_rows(panel: Panel, wide: int, high: int) -> list[Row]:
 
 def entry_rows(entry: Entry, wide: int, room: int) -> list[Row]:
     """The question in so many lines, what is wrong with what was typed, and the line that is typed."""
-    first, *more = entry.question or ("",)
-    shown = more if len(more) < room else [*more[: max(0, room - 3)], "… drumline why shows the rest", *more[-1:]]
-    rows: list[Row] = [[(cut(f"? {first}", wide), "parked")], *([(cut(f"  {line}", wide), "")] for line in shown)]
+    first, *others = entry.question or ("",)
+    head = fold(f"? {first}", wide)[: max(1, room - 2)]
+    more = [part for line in others for part in fold(f"  {line}", wide)]
+    room -= len(head) - 1
+    shown = more if len(more) < room else [*more[: max(0, room - 3)], "  … drumline why shows the rest", *more[-1:]]
+    rows: list[Row] = [*([(line, "parked")] for line in head), *([(cut(line, wide), "")] for line in shown)]
     if entry.complaint:
         rows.append([(cut(f"  {flatten(entry.complaint)}", wide), "notice")])
     room = wide - width(entry.prompt) - 4

@@ -78,10 +78,15 @@ def ask_shortly(opened: GateOpened) -> str:
     return f"{split_question(opened)[0]} ({list_choices(opened)})"
 
 
+def name_asking(opened: GateOpened) -> str:
+    """Who asks, before the question: the gate, unless the question says itself which agent does."""
+    return f"gate {opened.gate}:" if opened.kind in OF_AGENTS and opened.asks else f"gate {opened.gate} asks:"
+
+
 def tell_gate(opened: GateOpened) -> tuple[str, dict[str, object]]:
     """That a gate was opened, for people and for programs; a driver is there, or it would not have been opened."""
     hint = answer_command(opened, driven=True)
-    first = f"gate {opened.gate} asks: {ask_shortly(opened)} → {hint}"
+    first = f"{name_asking(opened)} {ask_shortly(opened)} → {hint}"
     text = "\n".join([first, *(f"  {line}" for line in split_question(opened)[1])])
     data: dict[str, object] = {
         "gate": opened.gate,
