@@ -106,6 +106,27 @@ def test_what_a_finding_says_is_cut_and_cannot_move_a_cursor() -> None:
     assert found[0].line == 0
 
 
+@pytest.mark.parametrize(
+    ("file", "line", "place"),
+    [
+        ("src/a.py", 3, "src/a.py:3"),
+        ("./src//a.py", 3, "src/a.py:3"),
+        ("/w/work@1/src/a.py", 3, "src/a.py:3"),
+        ("src/a.py:3", 3, "src/a.py:3"),
+        ("src/a.py:3-9", 0, "src/a.py:3"),
+        ("src/a.py:4", 3, "src/a.py:4:3"),
+        ("/etc/passwd", 0, "/etc/passwd"),
+        ("", 3, ""),
+    ],
+)
+def test_a_file_is_called_as_the_repository_calls_it_so_that_the_same_finding_is_known_again(
+    file: str, line: int, place: str
+) -> None:
+    found = read_findings([{**BLOCKER, "file": file, "line": line}], steps=STEPS, own=A, by="r", top="/w/work@1")
+
+    assert [one.place for one in found] == [place]
+
+
 def test_a_blocker_holds_up_its_step_once_it_is_confirmed() -> None:
     state = work()
 

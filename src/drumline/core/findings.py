@@ -6,12 +6,14 @@ text of a model: it is cut, and cannot move a cursor.
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from drumline.core.flow.model import Json
 from drumline.core.ids import NO_STEP, StepId
 from drumline.core.plaintext import strip_controls
 from drumline.core.vocabulary import Settlement, Severity
+from drumline.patterns import compile_late
 from drumline.record import Record, replace
 
 MOST_FINDINGS, MOST_READ = 50, 500
@@ -24,6 +26,7 @@ _DUE = (
 )
 """What the step's agent is told before the findings that it has to put right."""
 
+_BEHIND = compile_late(r"(.+?):([0-9]{1,7})(?:[:-][0-9]{1,7})?")
 _WORDS: Mapping[str, Severity] = {
     **dict.fromkeys(("blocker", "blocking", "critical", "major", "important", "high", "🔴"), Severity.BLOCKER),
     **dict.fromkeys(("concern", "warning", "medium", "minor", "friction", "🟡"), Severity.CONCERN),
@@ -94,15 +97,23 @@ def read_severity(word: str) -> Severity:
 
 
 def read_findings(
-    answer: Json, *, steps: Collection[str], own: StepId, by: str, taken: Iterable[Finding] = (), used: int = 0
+    answer: Json,
+    *,
+    steps: Collection[str],
+    own: StepId,
+    by: str,
+    taken: Iterable[Finding] = (),
+    used: int = 0,
+    top: str = "",
 ) -> list[Finding]:
     """The findings of an answer that are new; each once. `own` is the step of those that name none.
 
-    `taken` are those that are known, and `used` is the last number that one has.
+    `taken` are those that are known, and `used` is the last number that one has. `top` is where the reviewer looked:
+    paths below it are those of the repository.
     """
     seen, number = {finding.key for finding in taken}, used
     found: list[Finding] = []
-    read = [_read(entry, steps=steps, own=own, by=by) for entry in _list(answer)[:MOST_READ]]
+    read = [_read(entry, steps=steps, own=own, by=by, top=top) for entry in _list(answer)[:MOST_READ]]
     ranks = list(Severity)
     for finding in sorted((one for one in read if one is not None), key=lambda one: ranks.index(one.severity)):
         if finding.key in seen or len(found) >= MOST_FINDINGS:
@@ -140,25 +151,37 @@ def tell_findings(found: Sequence[Found]) -> str:
     return "\n".join(lines)
 
 
-def _read(entry: Json, *, steps: Collection[str], own: StepId, by: str) -> Finding | None:
+def _read(entry: Json, *, steps: Collection[str], own: StepId, by: str, top: str) -> Finding | None:
     if not isinstance(entry, Mapping):
         return None
     title = _text(entry.get("title"), MOST_TITLE) or _text(entry.get("detail"), MOST_TITLE)
     if not title:
         return None
-    named, line = _text(entry.get("step"), MOST_TITLE), entry.get("line")
+    named = _text(entry.get("step"), MOST_TITLE)
+    file, line = _read_place(entry, top)
     known = not named or named in steps or named == own
     return Finding(
         id="",
         severity=read_severity(str(entry.get("severity", ""))),
         step=StepId(named or own) if known else NO_STEP,
         title=" ".join(title.split()),
-        file=_text(entry.get("file"), MOST_PATH),
-        line=line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else 0,
+        file=file,
+        line=line,
         detail=_text(entry.get("detail"), MOST_DETAIL),
         by=by,
         named="" if known else named,
     )
+
+
+def _read_place(entry: Mapping[str, Json], top: str) -> tuple[str, int]:
+    """The file as the repository calls it, and the line, also one that stands behind the file."""
+    file, line = _text(entry.get("file"), MOST_PATH), entry.get("line")
+    number = line if isinstance(line, int) and not isinstance(line, bool) and line > 0 else 0
+    behind = _BEHIND.fullmatch(file)
+    if behind is not None and number in (0, int(behind[2])):
+        file, number = behind[1], int(behind[2])
+    file = file.removeprefix(f"{top.rstrip('/')}/") if top else file
+    return posixpath.normpath(file) if file else "", number
 
 
 def _list(value: Json) -> Sequence[Json]:

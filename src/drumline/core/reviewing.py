@@ -7,6 +7,7 @@ fixed. A confirmed one that is not settled keeps the work from landing, whatever
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 from drumline.core.events import Event, FindingConfirmed, FindingRecorded, FindingSettled
 from drumline.core.findings import Found, read_findings, read_ids, tell_findings
@@ -98,13 +99,18 @@ def tell_due(state: StepState) -> str:
     return f"{tell_findings(due)}{guidance}"
 
 
-def read_review(answer: Json, state: StepState, *, step: StepId, steps: Collection[str], by: str) -> list[Event]:
-    """What an answer of a reviewer means: new findings, and known ones that are fixed. It confirms nothing itself."""
+def read_review(
+    answer: Json, state: StepState, *, step: StepId, steps: Collection[str], by: str, top: str = ""
+) -> list[Event]:
+    """What an answer of a reviewer means: new findings, and known ones that are fixed. It confirms nothing itself.
+
+    `top` is where the reviewer looked.
+    """
     if not isinstance(answer, Mapping):
         return []
     kept = [one.finding for one in state.findings.values() if one.settled is not Settlement.FIXED]
-    said = read_findings(answer.get("findings"), steps=steps, own=step, by=by)
-    fresh = read_findings(answer.get("findings"), steps=steps, own=step, by=by, taken=kept, used=state.numbered)
+    read = partial(read_findings, answer.get("findings"), steps=steps, own=step, by=by, top=top)
+    said, fresh = read(), read(taken=kept, used=state.numbered)
     repeated = {finding.key for finding in said}
     left = {name: one for name, one in state.findings.items() if one.is_open}
     fixed = [name for name in read_ids(answer.get("fixed"), left) if left[name].finding.key not in repeated]

@@ -139,7 +139,9 @@ def record_answer(
         notices = (*outcome.notices, unseen)
         return replace(outcome, output=silent, failure="", failure_class="", effects=effects, notices=notices)
     if node.records == FINDINGS:
-        found = read_review(outcome.output, state, step=work.orders.step.id, steps=work.run.plan.by_id, by=who.name)
+        step, top = work.orders.step.id, work.services.workspaces.path(work.orders.step.id)
+        steps = work.run.plan.by_id
+        found = read_review(outcome.output, state, step=step, steps=steps, by=who.name, top=top.as_posix())
     else:
         found = read_verdicts(outcome.output, state, by=who.name)
     fold_step(state, [*seen, *found])
