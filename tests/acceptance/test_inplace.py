@@ -85,6 +85,28 @@ def test_a_run_in_place_is_refused_by_name_and_changes_nothing(user: User, befor
     assert not user.drumline("runs", "--json").json.get("runs")
 
 
+def test_other_branches_that_an_agent_moves_or_removes_are_named_and_kept(user: User) -> None:
+    user.git("tag", "v1")
+    user.git("branch", "spare")
+    before = user.git("rev-parse", "main")
+    sneak = "git commit-tree -m x HEAD^{tree} </dev/null"
+    deed = f"echo 1 > step-1.txt; git update-ref refs/heads/main $({sneak}); git tag -d v1; git branch new"
+    who = "export GIT_AUTHOR_NAME=K GIT_AUTHOR_EMAIL=k@e GIT_COMMITTER_NAME=K GIT_COMMITTER_EMAIL=k@e"
+    user.play(
+        {"match": {"step": "step-1"}, "run": f"{who}; {deed}"},
+        {"match": {"step": "step-2"}, "write": {"x": "x\n"}},
+    )
+    user.commit_all("play")
+
+    ran = user.run(env=INPLACE)
+
+    named = f"branches or tags were moved or removed: main (was {before[:10]}), v1 (was {before[:10]})"
+    assert ran.code == 0, ran.text
+    assert f"step-1: while it was at work, {named}" in " ".join(ran.text.split())
+    assert "step-2: while" not in ran.text
+    assert before in user.git("for-each-ref", "--format=%(objectname)", "refs/drumline/*/@replaced/*")
+
+
 def test_what_a_blocked_step_left_stays_in_the_checkout_and_keeps_others_out(user: User) -> None:
     user.play(
         {"match": {"step": "step-1"}, "write": {"wrong.txt": "1\n"}},

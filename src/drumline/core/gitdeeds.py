@@ -22,7 +22,8 @@ class GitDeeds(Record):
 
     `commits` were made on the base, `rewrote` says that the base is not in the history any more, `trailers` are ours
     in messages that we did not write, `no_git` that the workspace has lost its `.git`. The run branch was `moved` while
-    the agent was at work: to `tip`, None if it is gone; `foreign` are commits on it that no step landed.
+    the agent was at work: to `tip`, None if it is gone; `foreign` are commits on it that no step landed. `others` are
+    other branches and tags that were moved or removed meanwhile, each with where it stood.
     """
 
     commits: int = 0
@@ -32,11 +33,12 @@ class GitDeeds(Record):
     moved: bool = False
     tip: Commit | None = None
     foreign: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
         """A sentence for each."""
-        trailers = name_some(self.trailers, between="; ")
+        trailers, others = name_some(self.trailers, between="; "), name_some(self.others)
         made = f"made {count_noun(self.commits, 'commit')} of its own; they become part of the step's commit"
         return (
             *([made] if self.commits and not self.rewrote else []),
@@ -44,6 +46,7 @@ class GitDeeds(Record):
             *([f"wrote trailers of Drumline ({trailers}); they are not used"] if self.trailers else []),
             *(["removed or changed the .git of its worktree, which is made again"] if self.no_git else []),
             *([self._tell_branch()] if self.moved else []),
+            *([f"while it was at work, branches or tags were moved or removed: {others}"] if self.others else []),
         )
 
     def _tell_branch(self) -> str:

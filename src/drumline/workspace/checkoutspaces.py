@@ -15,10 +15,11 @@ from pathlib import Path
 from anyio.lowlevel import checkpoint
 
 from drumline.core.branch import Branch
-from drumline.core.gitdeeds import GitDeeds
+from drumline.core.gitdeeds import SHORT, GitDeeds
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, InvalidInput
 from drumline.ports.workspaces import Landing
+from drumline.record import replace
 from drumline.workspace.branch import REPLACED
 from drumline.workspace.commits import read_commit
 from drumline.workspace.deeds import compare_history
@@ -31,6 +32,7 @@ from drumline.workspace.locks import hold
 from drumline.workspace.places import VERIFYING
 from drumline.workspace.refs import Update
 from drumline.workspace.repository import Repository
+from drumline.workspace.runrefs import OURS
 from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
 
@@ -66,6 +68,7 @@ class CheckoutWorkspaces(GitWorkspaces):
             git_limit=git_limit,
         )
         self._top = repository.top.resolve()
+        self._others: Mapping[str, Commit] = {}
         digest = hashlib.sha256(os.fsencode(self._top)).hexdigest()[:8]
         # On the file system of the checkout, for files are moved there and back.
         self._beside = self._git.common_dir / "drumline" / "checkouts" / digest
@@ -98,6 +101,7 @@ class CheckoutWorkspaces(GitWorkspaces):
     async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
         """Bring the checkout to `base`; what another step of the run left in it is kept first."""
         await self._make_room(step)
+        self._others = await self._read_others()
         return await super().prepare(step, base, setup=setup)
 
     async def restore(self, step: StepId, tree: Tree, *, base: Commit | None = None) -> None:
@@ -119,7 +123,25 @@ class CheckoutWorkspaces(GitWorkspaces):
         """What was done on the branch since we left it: it is where the work is committed here."""
         refs = await self._target(self._git).read_refs()
         tip = refs.get(self._target(self._git).ref)
-        return await compare_history(self._git, tip or "", base)
+        found = await compare_history(self._git, tip or "", base)
+        return replace(found, others=tuple(await self._find_moved()))
+
+    async def _find_moved(self) -> list[str]:
+        """Branches and tags of the person that are not where they were when it was looked last; that is kept."""
+        before, self._others = self._others, await self._read_others()
+        moved = {ref: commit for ref, commit in before.items() if self._others.get(ref) != commit}
+        folder = self._target(self._git).head_ref.rpartition("/")[0]
+        kept = [Update(ref=f"{folder}/{REPLACED}/{commit}", new=commit) for commit in {*moved.values()}]
+        await (self._write_refs(*kept) if kept else checkpoint())
+        return [f"{ref.split('/', 2)[2]} (was {commit[:SHORT]})" for ref, commit in moved.items()]
+
+    async def _read_others(self) -> Mapping[str, Commit]:
+        """The branches and tags that no run moves, as they are now."""
+        form = "--format=%(if)%(symref)%(then)%(else)%(objectname) %(refname)%(end)"
+        told = (await self._git.run("for-each-ref", form, "refs/heads", "refs/tags")).line.splitlines()
+        refs = {ref: Commit(commit) for commit, _, ref in (line.partition(" ") for line in told if line)}
+        own = self._target(self._git).ref
+        return {ref: commit for ref, commit in refs.items() if ref != own and not ref.startswith(OURS)}
 
     async def foresee(self, commit: Commit, others: Sequence[StepId]) -> Mapping[StepId, Sequence[str]]:
         """Nobody works beside a step here."""
