@@ -25,7 +25,7 @@ SCENE = Scene(
     owners={"step-2": DRIVER},
     title="Build a house",
 )
-EDITS = Happened(at=0.0, kind="edit", text="src/walls/north.py")
+EDITS = Happened(at=1e6, kind="edit", text="src/walls/north.py")
 
 
 def draw(focus: Focus, *, told: Happened | None = EDITS, wide: int = 80, high: int = 24) -> list[str]:
@@ -34,13 +34,14 @@ def draw(focus: Focus, *, told: Happened | None = EDITS, wide: int = 80, high: i
 
 
 def test_the_row_of_a_step_in_work_says_what_its_agent_does() -> None:
-    told = Happened(at=0.0, kind="command", text="pytest -q tests/walls")
+    told = Happened(at=1e6, kind="command", text="pytest -q tests/walls")
 
     assert draw(Focus())[4] == "◐ step-2 Raise the walls      implement, attempt 1: edits src/walls/north.py 10s"
     assert draw(Focus(), wide=60)[4] == "◐ step-2 Raise the wa… implement: edits src/walls/north… 10s"
     assert draw(Focus(), wide=40)[4] == "◐ step-2 Raise t… implement, attemp… 10s"
     assert draw(Focus(), told=told)[4].endswith("implement, attempt 1: $ pytest -q tests/walls 10s")
     assert draw(Focus(), told=None)[4].endswith("implement, attempt 1 10s")
+    assert draw(Focus(), told=replace(told, at=1.0))[4].endswith("attempt 1 10s")  # the attempt before told it
 
 
 def test_what_a_step_has_used_stands_before_the_time_where_there_is_room() -> None:

@@ -31,7 +31,10 @@ def describe_doing(snapshot: Snapshot, step: StepId, room: int) -> str:
     if doing is None:
         return ""
     since = f"{duration(snapshot.now - doing.since)}" if doing.since is not None and doing.until is None else ""
-    told, used = tell_happened(snapshot.happened.get(step)), describe_used(sum_so_far(snapshot, step))
+    last = snapshot.happened.get(step)
+    if last is not None and doing.since is not None and last.at < doing.since:
+        last = None  # the attempt before told it
+    told, used = tell_happened(last), describe_used(sum_so_far(snapshot, step))
     if not _is_agents(doing) or not told:
         whole = _join(doing.words, used, since)
         return whole if width(whole) <= room else _join(cut(doing.words, room - width(since) - 1), "", since)
