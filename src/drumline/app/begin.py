@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from shlex import quote
 
 from drumline.app.catalog import RunBrief, read_run
 from drumline.app.naming import find_step
@@ -279,7 +280,7 @@ def _assert_here(reading: Reading, ids: Sequence[StepId]) -> None:
     for step in (reading.plan.by_id[step_id] for step_id in ids):
         if step.elsewhere:
             message = f"{step.id} is for the repository {step.elsewhere!r} and is not run here"
-            raise InvalidInput(message, hint=f"drumline validate {reading.plan.path}")
+            raise InvalidInput(message, hint=f"drumline validate {quote(reading.plan.path)}")
 
 
 def _from(steps: Sequence[Step], start: StepId) -> tuple[StepId, ...]:

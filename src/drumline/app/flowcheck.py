@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import AgentNode, Flow
@@ -59,7 +60,7 @@ def refuse_broken(readings: Iterable[FlowReading]) -> None:
         if reading.errors and not lenient:
             where = reading.errors[0].path
             message = f"{where}: the flow is called and cannot be run"
-            raise InvalidFlow(message, reading.problems, hint=f"drumline flow validate {where}")
+            raise InvalidFlow(message, reading.problems, hint=f"drumline flow validate {quote(where)}")
 
 
 def list_left_out(readings: Iterable[FlowReading]) -> Sequence[Problem]:

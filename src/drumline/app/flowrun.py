@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from drumline.app.begin import Terms
 from drumline.core.events import FlowPinned, RunStarted
@@ -76,7 +77,8 @@ def gather_variables(flow: Flow, given: Sequence[str], environ: Mapping[str, str
     if unknown and known:
         legal = ", ".join(sorted(known))
         raise InvalidInput(
-            f"the flow has no variable {unknown[0]!r} (it has {legal})", hint=f"drumline flow validate {flow.path}"
+            f"the flow has no variable {unknown[0]!r} (it has {legal})",
+            hint=f"drumline flow validate {quote(flow.path)}",
         )
     values = dict(ambient) | typed
     for variable in flow.variables:
@@ -90,7 +92,8 @@ def _default(flow: Flow, name: str) -> str:
     default = next(variable.default for variable in flow.variables if variable.name == name)
     if default is None:
         raise InvalidInput(
-            f"the variable {name!r} has no value and no default", hint=f"drumline flow run {flow.path} --var {name}=…"
+            f"the variable {name!r} has no value and no default",
+            hint=f"drumline flow run {quote(flow.path)} --var {name}=…",
         )
     return render(default)
 

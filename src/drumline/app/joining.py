@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 from drumline.app.catalog import RunBrief
 from drumline.core.ids import Commit, StepId
@@ -45,7 +46,7 @@ def assert_agrees(run: RunState, wanted: Mapping[str, str], *, otherwise: str) -
     if differing:
         raise InvalidInput(
             f"run {run.id} is driven on other terms: {'; '.join(differing)}",
-            hint=f"{otherwise}, or start another run with: drumline run {run.begun.plan} --new",
+            hint=f"{otherwise}, or start another run with: drumline run {quote(run.begun.plan)} --new",
         )
 
 

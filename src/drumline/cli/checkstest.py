@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from shlex import quote
 
 import click
 
@@ -54,11 +55,11 @@ def _find_step(project: Project, name: str, plan: str, format: str) -> Step:
             plan = read_run(store, find_run(store)).begun.plan
     reading = project.open_plan(plan, format).read()
     if reading.errors:
-        raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {plan}")
+        raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {quote(plan)}")
     found = [step for step in reading.plan.steps if step.id == name]
     if not found:
         meant = did_you_mean(name, reading.plan.by_id)
-        raise InvalidInput(f"{plan} has no step {name!r}{meant}", hint=f"drumline validate {plan}")
+        raise InvalidInput(f"{plan} has no step {name!r}{meant}", hint=f"drumline validate {quote(plan)}")
     return found[0]
 
 

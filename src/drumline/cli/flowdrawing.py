@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -34,7 +35,7 @@ def command(flow: Path, shape: str | None, as_json: bool) -> None:
     reading = read_flow(file)
     if reading.flow is None:
         show_problems(reading.problems)
-        raise InvalidInput(f"{file} cannot be drawn", hint=f"drumline flow validate {file}")
+        raise InvalidInput(f"{file} cannot be drawn", hint=f"drumline flow validate {quote(str(file))}")
     shape = shape or ("table" if sys.stdout.isatty() and not as_json else "mermaid")
     drawing = _draw(reading.flow, shape)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -62,7 +63,7 @@ def _show_verdict(reading: FlowReading, called: Sequence[FlowReading], file: Pat
     for one in called:
         click.echo(f"calls {_name(one)}: {_judge(one)}")
     if any(one.errors for one in (reading, *called)):
-        say(f"  next: fix the errors above, then: drumline flow validate {file}")
+        say(f"  next: fix the errors above, then: drumline flow validate {quote(str(file))}")
     else:
         say(f"  next: {_next_command(reading, file)}")
 
@@ -71,7 +72,7 @@ def _next_command(reading: FlowReading, file: Path) -> str:
     """What walks the flow: a plan's step if it lands work, a run of a plan before or after its steps, or itself."""
     flow = reading.flow
     if flow is None or not (is_for_steps(flow) or is_for_runs(flow)):
-        return f"drumline flow run {file}"
+        return f"drumline flow run {quote(str(file))}"
     return f"drumline run PLAN --flow {flow.name}" if is_for_steps(flow) else "drumline run PLAN"
 
 

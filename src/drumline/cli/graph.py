@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 
 import click
 
@@ -44,7 +45,7 @@ def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
     plan = plan or choose_plan(project)
     reading = project.open_plan(plan, format).read()
     if reading.errors:
-        raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {plan}")
+        raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {quote(plan)}")
     if as_json:
         print_json(graph_json(reading))
         return

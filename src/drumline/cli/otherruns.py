@@ -5,6 +5,8 @@ The rule: two tools work on one plan only if a person wants that.
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 
 from drumline.cli.output import say
@@ -41,4 +43,4 @@ def _ask() -> str:
 
 def _refuse(found: Problem, reading: Reading) -> NeedsPerson:
     told = f"{found.where}: {found.message}; nothing was begun"
-    return NeedsPerson(told, hint=f"drumline run {reading.plan.path} --new")
+    return NeedsPerson(told, hint=f"drumline run {quote(reading.plan.path)} --new")

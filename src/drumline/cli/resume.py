@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from shlex import quote
 from typing import cast
 
 import anyio
@@ -76,7 +77,7 @@ def _check_unfinished(store: SqliteStore, run: RunState) -> None:
     """Refuse a run that is done, unless a mark of it is late, and a walk that came to an end."""
     ends = [recorded.event for recorded in store.read(Stream(run.id, FLOW), kinds=(FlowEnded.__name__,))]
     if run.ended is not None and any(isinstance(event, FlowEnded) and not event.scope for event in ends):
-        hint = f"drumline flow run {run.begun.plan}"
+        hint = f"drumline flow run {quote(run.begun.plan)}"
         raise InvalidInput(f"run {run.id} has ended as {run.ended.state}", hint=hint)
     if run.ended is not None and run.ended.state == RunEnd.DONE and not has_late_marks(run):
         raise InvalidInput(f"run {run.id} is done; nothing is left to do", hint="drumline run PLAN")

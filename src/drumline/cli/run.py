@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 import anyio
 import click
@@ -248,7 +249,9 @@ def _ask_to_resume(brief: RunBrief, request: Request) -> bool:
     state = brief.state.ended.state if brief.state.ended else "parked" if brief.state.parked else "interrupted"
     told = f"run {brief.run} of this plan is unfinished ({state}); it last moved {duration(age)} ago"
     if request.as_json or not is_terminal():
-        raise NeedsPerson(told, hint=f"drumline resume {brief.run}, or: drumline run {request.reading.plan.path} --new")
+        raise NeedsPerson(
+            told, hint=f"drumline resume {brief.run}, or: drumline run {quote(request.reading.plan.path)} --new"
+        )
     say(told)
     if age > OLD:
         say("  that is a while: the repository may have moved on since")
@@ -262,10 +265,9 @@ def _refuse_unmerged(request: Request, earlier: list[RunBrief]) -> None:
     """Steps the plan calls done must be in the checkout, or the next steps would build on missing ground."""
     found = _find_unmerged(request, earlier)
     if found is not None:
-        raise NeedsPerson(
-            f"run {found.run} landed steps on {found.state.begun.branch}, which this checkout does not contain",
-            hint=f"{merge_command(found.state)}, or go on without it: drumline run {request.reading.plan.path} --new",
-        )
+        told = f"run {found.run} landed steps on {found.state.begun.branch}, which this checkout does not contain"
+        anew = f"drumline run {quote(request.reading.plan.path)} --new"
+        raise NeedsPerson(told, hint=f"{merge_command(found.state)}, or go on without it: {anew}")
 
 
 def _tell_missing(request: Request, earlier: list[RunBrief]) -> None:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 
 import drumline
 from drumline.core.flow.inspection import Surroundings
@@ -97,7 +98,7 @@ class FlowLibrary(Record):
             if flow is not None and flow.digest == digest:
                 return flow
         message = f"{path}: the flow is not the one this run began with, and the run's copy of it is gone"
-        raise InvalidInput(message, hint=f"drumline flow run {path}")
+        raise InvalidInput(message, hint=f"drumline flow run {quote(path)}")
 
     def _copy(self, digest: str) -> Path:
         return self.keep / f"{digest}.yaml"
@@ -207,7 +208,7 @@ def _warn(name: str) -> str:
 def _refuse(path: Path, reading: FlowReading) -> InvalidFlow:
     count = len(reading.errors)
     message = f"{path}: the flow cannot be run ({count} error{'s' if count > 1 else ''})"
-    return InvalidFlow(message, reading.problems, hint=f"drumline flow validate {path}")
+    return InvalidFlow(message, reading.problems, hint=f"drumline flow validate {quote(str(path))}")
 
 
 def _places(name: str, around: Path, top: Path) -> Iterator[tuple[str, Path | None]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
@@ -156,7 +157,7 @@ class AnnotatedFiles(DocumentFiles):
         if shown is None and any(added.correction.id == step for added in notes.added):
             shown = Marks()
         if shown is None:
-            raise InvalidInput(f"{self._path} has no step {step!r}", hint=f"drumline validate {self._path}")
+            raise InvalidInput(f"{self._path} has no step {step!r}", hint=f"drumline validate {quote(self._path)}")
         return self._marks_of(step, shown, notes)
 
     def _edited(self, text: str, step: Step, wanted: Marks, ticked: Sequence[int]) -> str:
@@ -181,7 +182,7 @@ class AnnotatedFiles(DocumentFiles):
         steps = {step.id: step for step in self._parse(self._load()).steps}
         if helps.id not in steps or correction.id not in steps[helps.id].needs:
             message = f"{self._path}: the step {correction.id!r} is there already, but does not help {helps.id!r}"
-            raise InvalidInput(message, hint=f"drumline validate {self._path}")
+            raise InvalidInput(message, hint=f"drumline validate {quote(self._path)}")
 
     def _digest_of(self, data: bytes, noted: bytes) -> str:
         parts = [data, *filter(None, (noted, self._supplement()))]
@@ -200,5 +201,5 @@ class AnnotatedFiles(DocumentFiles):
 
     def _unless_refused(self, found: T | Problem) -> T:
         if isinstance(found, Problem):
-            raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {self._path}")
+            raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {quote(self._path)}")
         return found

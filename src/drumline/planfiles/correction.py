@@ -6,6 +6,7 @@ What a corrective step says comes from agents, so it is quoted: no word of it ca
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -166,4 +167,6 @@ def _need_span(text: str, front: Frontmatter, entry: Entry | None, *, need: Step
 
 
 def _refusal(path: str, message: str) -> InvalidInput:
-    return InvalidInput(f"{path}:1: {message}; nothing was written", hint=f"drumline validate {Path(path).parent}")
+    return InvalidInput(
+        f"{path}:1: {message}; nothing was written", hint=f"drumline validate {shlex.quote(str(Path(path).parent))}"
+    )

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from drumline.core.ids import StepId
@@ -134,7 +135,7 @@ class DagFiles(FolderFiles):
         root = _folder(place)
         if not root.is_dir():
             message = f"{place.name!r} is not a plan: give the plan's directory or its {ROOT}"
-            raise InvalidInput(message, hint=f"drumline validate {place.parent.relative_to(repo)}")
+            raise InvalidInput(message, hint=f"drumline validate {quote(str(place.parent.relative_to(repo)))}")
         super().__init__(root, DagLayout(), repo=repo, locks=locks)
 
     @staticmethod

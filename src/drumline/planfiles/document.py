@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Protocol
 
 from drumline.core.ids import StepId
@@ -133,7 +134,7 @@ class DocumentFiles(Revisable):
         """The marks the step has in the document now; InvalidInput if they cannot be read."""
         found = self._parse(self._load()).marks.get(step.id)
         if found is None:
-            raise InvalidInput(f"{self._path} has no step {step.id!r}", hint=f"drumline validate {self._path}")
+            raise InvalidInput(f"{self._path} has no step {step.id!r}", hint=f"drumline validate {quote(self._path)}")
         return found
 
     def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
@@ -235,7 +236,7 @@ class DocumentFiles(Revisable):
         data = read_bytes(self._file, self._path, most=DOCUMENT_BYTES)
         text = data if isinstance(data, Problem) else decode(data, self._path, most_lines=DOCUMENT_LINES)
         if isinstance(text, Problem):
-            raise InvalidInput(f"{text.where}: {text.message}", hint=f"drumline validate {self._path}")
+            raise InvalidInput(f"{text.where}: {text.message}", hint=f"drumline validate {quote(self._path)}")
         return text
 
     def _store(self, before: str, after: str) -> str:
@@ -257,7 +258,7 @@ class DocumentFiles(Revisable):
             return
         raise InvalidInput(
             f"{self._path}: is written in a way that cannot carry the marks; nothing was written",
-            hint=f"drumline validate {self._path}",
+            hint=f"drumline validate {quote(self._path)}",
         )
 
 

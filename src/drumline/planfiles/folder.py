@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
@@ -376,7 +377,7 @@ class FolderFiles(Revisable):
         name = step.path.removeprefix(self._prefix)
         if step.path != self._prefix + name or not self._layout.is_step(name):
             message = f"{step.path!r} is not a step's file of the plan {self._path!r}"
-            raise InvalidInput(message, hint=f"drumline validate {self._path}")
+            raise InvalidInput(message, hint=f"drumline validate {quote(self._path)}")
         return self._root / name
 
     def _load(self, step: Step) -> str:
@@ -389,7 +390,7 @@ class FolderFiles(Revisable):
 
     def _unless_refused(self, found: T | Problem) -> T:
         if isinstance(found, Problem):
-            raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {self._path}")
+            raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {quote(self._path)}")
         return found
 
 

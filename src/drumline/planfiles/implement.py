@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 
 import yaml
 
@@ -150,7 +151,7 @@ class ImplementDialect:
             last += 1
         if helped_by([*ids[: last + 1], correction.id, *ids[last + 1 :]]).get(correction.id) != helps.id:
             message = f"{correction.id!r} does not name a corrective step of {helps.id!r}; {helps.id}h would"
-            raise InvalidInput(message, hint=f"drumline validate {helps.path}")
+            raise InvalidInput(message, hint=f"drumline validate {quote(helps.path)}")
         return [implement_writing.new_step(text, correction, helped, document.parts[last].section)]
 
     def write_progress(self, text: str, progress: ProgressReport) -> list[Span]:
@@ -249,7 +250,7 @@ def _find(document: _Document, step: StepId, path: str) -> StepPart:
     for part in document.parts:
         if part.step.id == step:
             return part
-    raise InvalidInput(f"{path} has no step {step!r}", hint=f"drumline validate {path}")
+    raise InvalidInput(f"{path} has no step {step!r}", hint=f"drumline validate {quote(path)}")
 
 
 def _is_silent(part: StepPart, path: str) -> bool:

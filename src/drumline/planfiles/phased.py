@@ -19,6 +19,7 @@ Assignee, `claimed_at` and `reason` are further keys, which the format's tools i
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -186,7 +187,7 @@ class PhasedFiles(FolderFiles):
         root = _folder(place)
         if root is None or not root.is_relative_to(repo):
             message = f"{place.name!r} is not a plan: give the directory that holds {STEPS}/, or its {PLAN}"
-            raise InvalidInput(message, hint=f"drumline validate {place.parent.relative_to(repo)}")
+            raise InvalidInput(message, hint=f"drumline validate {shlex.quote(str(place.parent.relative_to(repo)))}")
         super().__init__(root, PhasedLayout(), repo=repo, locks=locks)
         self._note_file = root / NOTES
 
@@ -210,7 +211,7 @@ class PhasedFiles(FolderFiles):
             return FolderFiles.put(self, path, text, before=before)
         if not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
             raise InvalidInput(
-                f"the plan has no place for a handoff at {path!r}", hint=f"drumline validate {self._path}"
+                f"the plan has no place for a handoff at {path!r}", hint=f"drumline validate {shlex.quote(self._path)}"
             )
         with self._lock.hold():
             return until_settled(lambda: put_document(self._root / folder / name, text, before=before))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
+from shlex import quote
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
@@ -32,7 +33,7 @@ def is_revised(before: Step | None, after: Step | None, *, adds: bool) -> bool:
 def unlike(step: Step, path: str) -> InvalidInput:
     """The refusal of a change that would read back as something else."""
     message = f"{path}: the change of {step.id!r} would change more than what it says; nothing was written"
-    return InvalidInput(message, hint=f"drumline validate {path}")
+    return InvalidInput(message, hint=f"drumline validate {quote(path)}")
 
 
 class Revisable(Placeless, ABC):

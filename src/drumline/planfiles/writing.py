@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from drumline.core.plan import Check, Marks, Problem, Step
 from drumline.datatext import reads_plain, write_quoted
@@ -35,7 +36,9 @@ def set_marks(text: str, step: Step, marks: Marks, ticked: Sequence[int] = (), *
     """
     found = parse_marks(text, step.path, form)
     if isinstance(found, Problem):
-        raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {Path(step.path).parent}")
+        raise InvalidInput(
+            f"{found.where}: {found.message}", hint=f"drumline validate {quote(str(Path(step.path).parent))}"
+        )
     front, current = found
     wanted = clean(marks)
     spans = list(_mark_spans(text, front, _values(current, form), _values(wanted, form)))
@@ -128,7 +131,7 @@ def _assure(before: str, after: str, step: Step, *, wanted: Marks, form: Form) -
         return
     raise InvalidInput(
         f"{step.path}:1: its frontmatter is written in a way that cannot carry the marks; nothing was written",
-        hint=f"write one 'key: value' per line, then: drumline validate {Path(step.path).parent}",
+        hint=f"write one 'key: value' per line, then: drumline validate {quote(str(Path(step.path).parent))}",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from shlex import quote
 
 from drumline.core.documents import digest_document
 from drumline.core.ids import StepId
@@ -104,7 +105,9 @@ class FakePlanFiles:
         if revision.text and lead in words:
             return ""
         if not revision.text and words.count(revision.old) != 1:
-            raise InvalidInput(f"{revision.old!r} is not there once", hint=f"drumline validate {self._plan.path}")
+            raise InvalidInput(
+                f"{revision.old!r} is not there once", hint=f"drumline validate {quote(self._plan.path)}"
+            )
         added = f"{words}\n{lead}{revision.text}"
         after = added if revision.text else words.replace(revision.old, revision.new)
         if write:
@@ -123,7 +126,9 @@ class FakePlanFiles:
     def put(self, path: str, text: str, *, before: str = "") -> str:
         """Keep a document, so that a test can look at it; see the port for the promise."""
         if not path.endswith("-handoff.md"):
-            raise InvalidInput(f"the plan has no place for {path!r}", hint=f"drumline validate {self._plan.path}")
+            raise InvalidInput(
+                f"the plan has no place for {path!r}", hint=f"drumline validate {quote(self._plan.path)}"
+            )
         there = digest_document(self.documents[path]) if path in self.documents else ""
         if there not in ("", before, digest_document(text)):
             return ""
@@ -151,7 +156,7 @@ class FakePlanFiles:
     def _step(self, step_id: StepId) -> Step:
         step = self._plan.by_id.get(step_id)
         if step is None:
-            raise InvalidInput(f"the plan has no step {step_id!r}", hint=f"drumline validate {self._plan.path}")
+            raise InvalidInput(f"the plan has no step {step_id!r}", hint=f"drumline validate {quote(self._plan.path)}")
         return step
 
     def _digest(self, step_id: StepId) -> str:

@@ -204,8 +204,10 @@ def _outside(snapshot: Snapshot, step: Step) -> Cause | None:
         text = f"it is for the repository {flatten(step.elsewhere)} and is not run here"
         status = snapshot.run.marks.get(step.id, Marks()).status
         stuck = f"; its file marks it {status.value}" if status in STUCK else ""
-        return Cause(kind=BLOCKER, text=f"{text}{stuck}", hint=f"drumline validate {snapshot.run.begun.plan}")
-    hint = f"drumline run {snapshot.run.begun.plan} --step {step.id}"
+        return Cause(
+            kind=BLOCKER, text=f"{text}{stuck}", hint=f"drumline validate {shlex.quote(snapshot.run.begun.plan)}"
+        )
+    hint = f"drumline run {shlex.quote(snapshot.run.begun.plan)} --step {step.id}"
     return Cause(kind=BLOCKER, text="not part of this run", hint=hint)
 
 
@@ -350,4 +352,8 @@ def _in_line(snapshot: Snapshot) -> Cause:
 
 def _going_on(run: RunState) -> str:
     """A run that a person cancelled is not driven on; any other is, and a task, which has no plan to run again."""
-    return f"drumline run {run.begun.plan} --new" if run.cancel and not is_task(run.plan) else "drumline resume"
+    return (
+        f"drumline run {shlex.quote(run.begun.plan)} --new"
+        if run.cancel and not is_task(run.plan)
+        else "drumline resume"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from shlex import quote
 
 from drumline.core.flow.kinds import kind_name
 from drumline.core.flow.model import (
@@ -90,7 +91,7 @@ class NodePerformer(Record):
         if not untrusted:
             return ""
         told = ", ".join(f"{item.kind} {item.shown}" for item in untrusted)
-        return f"not accepted: {told}; look at it, then: drumline trust {visit.flow.path} --accept"
+        return f"not accepted: {told}; look at it, then: drumline trust {quote(visit.flow.path)} --accept"
 
     async def _ask_agent(self, node: AgentNode, visit: Visit) -> Outcome:
         own = self.flows.library.find_callee(node.agent, around=visit.source)

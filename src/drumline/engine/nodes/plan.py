@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import partial
+from shlex import quote
 
 import anyio.to_thread
 
@@ -119,7 +120,9 @@ def _file(
     faults = [*reading.errors, *(p for p in validate(reading.plan) if p.severity.value == "error")]
     if faults or name not in reading.plan.by_id:
         why = f"{faults[0].where}: {faults[0].message}" if faults else "it is not in the plan"
-        raise InvalidInput(f"the plan with {name} cannot be run: {why}", hint=f"drumline validate {run.begun.plan}")
+        raise InvalidInput(
+            f"the plan with {name} cannot be run: {why}", hint=f"drumline validate {quote(run.begun.plan)}"
+        )
     changed = tuple(reading.plan.by_id[step] for step in (name, planned.helps))
     paths = {step.path for step in changed}
     return ev.PlanChanged(

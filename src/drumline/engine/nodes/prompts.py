@@ -6,6 +6,7 @@ Templates are filled in first and everything else is added afterwards, so that n
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from shlex import quote
 
 from drumline.core.blocked import OFFER
 from drumline.core.flow.extraction import write_schema_hint
@@ -149,7 +150,7 @@ def _refuse_outside(flow: Flow, key: str, named: Collection[str], whole: Collect
     wrong = [name for name in named if name not in whole]
     if wrong:
         message = f"{name_some(wrong)}: not among the flow's `{key}` ({name_some(whole) or 'none'}); add it there, too"
-        raise InvalidInput(message, hint=f"drumline flow validate {flow.path}")
+        raise InvalidInput(message, hint=f"drumline flow validate {quote(flow.path)}")
 
 
 def _bare(tool: str) -> str:

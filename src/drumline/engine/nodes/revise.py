@@ -5,6 +5,8 @@ The rule: a change of scope is written only if a person was shown exactly that, 
 
 from __future__ import annotations
 
+from shlex import quote
+
 import anyio.to_thread
 
 from drumline.core import events as ev
@@ -83,7 +85,7 @@ def _file(planfiles: PlanFiles, run: RunState, planned: ev.RevisionPlanned) -> e
             planfiles.revise(step, back, write=True)
         raise InvalidInput(
             f"the plan could not be run with it: {faults[0].where}: {faults[0].message}",
-            hint=f"drumline validate {run.begun.plan}",
+            hint=f"drumline validate {quote(run.begun.plan)}",
         )
     found = reading.plan.by_id[step.id]
     changed = (found,) if found.text_digest != step.text_digest else ()
@@ -118,5 +120,5 @@ def _is_written(planfiles: PlanFiles, run: RunState, planned: ev.RevisionPlanned
         pass
     raise InvalidInput(
         f"what {step.id} says is not what was shown any more; nothing was changed",
-        hint=f"drumline validate {run.begun.plan}",
+        hint=f"drumline validate {quote(run.begun.plan)}",
     )
