@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,6 +91,19 @@ def test_an_agents_work_is_a_transcript_and_a_check_is_cut_to_what_decides(user:
     assert any("left out; --raw shows them" in line for line in failed)
     compared = lines[lines.index("==> check 1 without the work (base-2-1.log) <==") :]
     assert compared[2:3] == ["  fails"]
+
+
+@pytest.mark.parametrize("words", [("step-1",), ("--errors",)], ids=["step", "errors"])
+def test_a_log_is_as_it_was_looked_at(user: User, words: tuple[str, ...]) -> None:
+    run(user)
+    file = Path(__file__).parents[1] / "unit" / "golden" / f"logs-{words[0].strip('-')}.txt"
+
+    told = user.drumline("logs", *words).out
+
+    shown = "".join(f"{re.sub(r'[0-9]+ lines; --prompt', 'N lines; --prompt', line)}\n" for line in plain(told))
+    if os.environ.get("GOLDEN") == "write":
+        file.write_text(shown, encoding="utf-8")
+    assert shown == file.read_text(encoding="utf-8"), "look at it, then set GOLDEN=write"
 
 
 def test_what_was_printed_can_be_had_whole_and_its_end_alone(user: User) -> None:

@@ -28,6 +28,8 @@ from drumline.views.transcript import (
 )
 from drumline.views.visitlogs import CHECKED, SETUP
 
+CUT = (SETUP, *(f"{kind}-" for kind in CHECKED))
+"""How the names of logs begin that are cut to what decides: those of commands, on whatever tree they ran."""
 _STYLES: Mapping[str, Mapping[str, object]] = {
     "act": {"fg": "cyan"},
     "failed": {"fg": "red"},
@@ -74,7 +76,7 @@ def log_lines(
         yield from _fold_prompt(file)
     if is_transcript(told):
         yield from style(transcript_lines(told, clock))
-    elif not raw and (check is not None or file.name.startswith(SETUP)):
+    elif not raw and (check is not None or file.name.startswith(CUT)):
         yield from cut_log(read_log(file), failed=check is None or check.exit_code != 0)
     elif text := read_log(file):
         # Line by line: a code without an end must not take the rest of the log with it.
@@ -149,7 +151,7 @@ class Follower:
 
 def _is_event(file: Path, line: str) -> bool:
     """Whether it is what an agent's program says to us, which its happenings tell; checks print what they like."""
-    return line.startswith("{") and not file.name.startswith((SETUP, *(f"{kind}-" for kind in CHECKED)))
+    return line.startswith("{") and not file.name.startswith(CUT)
 
 
 def _age(file: Path) -> tuple[int, str]:
