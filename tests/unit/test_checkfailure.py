@@ -115,6 +115,24 @@ def test_whatever_else_fails_is_the_works_failure(output: str) -> None:
     assert classify(failed("make test", 1, output)).failure is WORK
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "failure"),
+    [
+        ("curl -sf https://api.service.io/health", 6, NETWORK),
+        ("curl -sf -x proxy.corp.io:3128 https://service.io", 5, NETWORK),
+        ("curl -sf https://api.service.io/health", 22, WORK),
+        ("curl -sf http://localhost:8080/health", 7, WORK),
+        ("curl -sf https://db.invalid/", 6, WORK),
+        ("curl -sf https://api.service.io | ./judge", 6, WORK),
+        ("./judge", 6, WORK),
+    ],
+)
+def test_a_curl_that_says_nothing_is_understood_by_its_exit_code(
+    command: str, code: int, failure: CheckFailure
+) -> None:
+    assert classify(failed(command, code, "")).failure is failure
+
+
 def test_every_class_says_what_follows_and_those_that_block_what_to_do() -> None:
     assert set(CHECK_RULES) == set(CheckFailure)
     for failure, rule in CHECK_RULES.items():

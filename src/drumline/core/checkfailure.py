@@ -251,6 +251,18 @@ def _find_offline(check: FailedCheck) -> str | None:
     return next((line for line in lines if _OFFLINE.search(line) and not _NOT_OUTSIDE.search(line)), None)
 
 
+UNRESOLVED = frozenset({5, 6})
+"""Exit codes by which curl says that it could not find a proxy or a host."""
+_JOINED = compile_late(r"[;|&\n]")
+
+
+def _find_silent_curl(check: FailedCheck) -> str | None:
+    """With `-s`, curl says by its exit code alone what went wrong."""
+    command = check.command.strip()
+    alone = command.startswith("curl ") and not _JOINED.search(command) and not check.output.strip()
+    return f"exit code {check.exit_code} of curl" if alone and not _NOT_OUTSIDE.search(command) else None
+
+
 _FULL = compile_late(r"no space left on device|\bENOSPC\b|disk quota exceeded|\bEDQUOT\b", re.IGNORECASE)
 _TAKEN = compile_late(
     r"address already in use|\bEADDRINUSE\b|only one usage of each socket address"
@@ -289,4 +301,5 @@ _EVIDENCE = (
     _Row(failure=CheckFailure.DISK, find=_find_line(_FULL)),
     _Row(failure=CheckFailure.PORT, find=_find_line(_TAKEN)),
     _Row(failure=CheckFailure.NETWORK, find=_find_offline),
+    _Row(failure=CheckFailure.NETWORK, find=_find_silent_curl, exit_codes=UNRESOLVED),
 )
