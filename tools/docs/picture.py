@@ -51,7 +51,8 @@ def board_svg() -> str:
         file=io.StringIO(), record=True, width=WIDTH, height=HEIGHT, force_terminal=True, color_system="truecolor",
         legacy_windows=False, highlight=False, _environ={},
     )  # fmt: skip
-    seen = replace(sample_snapshot(), happened={StepId("step-4"): EDITS})
+    sample = sample_snapshot()
+    seen = replace(sample, happened={StepId("step-4"): replace(EDITS, at=sample.now)})
     for row in board_segments(seen, width=WIDTH, height=HEIGHT, tick=0, focus=Focus(keys=True)):
         console.print(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in row]), soft_wrap=True)
     drawn = console.export_svg(title="drumline", theme=SVG_EXPORT_THEME, code_format=FRAME, unique_id="board")
