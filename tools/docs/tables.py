@@ -173,7 +173,8 @@ def failures_page() -> str:
         table(("class", "what it means", "what follows", "what to do"), of_checks),
         "*tool*: the exit code is 126 or 127 and the missing thing is a program. A file of the work tree, a path "
         "below it and a file that the step owns are the work's: `./run.sh` that the step was to create goes back to "
-        "the agent. *network*: the output says that a name cannot be resolved or a network cannot be reached; lines "
+        "the agent. *network*: the output says that a name cannot be resolved or a network cannot be "
+        "reached, or a check that is one `curl` says so by its exit code; lines "
         "about this machine and about names reserved for tests (`.invalid`, `example.com`) do not count, nor does a "
         "check whose output shows a failed assertion.",
         "*package*: the output says that a module or package is missing which the project's own files "
