@@ -81,6 +81,14 @@ def test_sections_of_steps_and_what_follows_them_are_left_out() -> None:
     assert read_preamble(text, until=text.index("## Phase 1")) == "Goal."
 
 
+def test_what_matters_most_is_there_also_behind_the_steps() -> None:
+    text = "# Plan\n\nGoal.\n\n## Steps\n\n### Step 1\n\nDo it.\n\n## Key Decisions\n\nOne pass.\n\n## Risks\n\nNone.\n"
+
+    found = read_preamble(text, until=text.index("### Step 1"), after=text.index("## Key Decisions"))
+
+    assert found == "Goal.\n\n## Key Decisions\n\nOne pass."
+
+
 def test_ticked_boxes_are_nothing_that_a_plan_says() -> None:
     text = "# Plan\n\n## Global Verification\n\n- [{0}] Log in\n  1. [{0}] as Eve\n"
 

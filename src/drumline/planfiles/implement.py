@@ -116,7 +116,11 @@ class ImplementDialect:
             final=list_final(final),
             not_run=list_not_run(final),
             title=_title(document.sections.title),
-            preamble=read_preamble(text, until=min((part.section.start for part in document.parts), default=None)),
+            preamble=read_preamble(
+                text,
+                until=min((part.section.start for part in document.parts), default=None),
+                after=max((part.section.end for part in document.parts), default=None),
+            ),
             ticket=_ticket(document.sections, path),
             repositories=name_repositories(document.sections),
             silent=frozenset(part.step.id for part in document.parts if _is_silent(part, path)),

@@ -43,20 +43,28 @@ class _Part(Record):
 
 
 @lru_cache(maxsize=8)
-def read_preamble(text: str, *, until: int | None = None, steps: Collection[int] = frozenset()) -> str:
+def read_preamble(
+    text: str, *, until: int | None = None, after: int | None = None, steps: Collection[int] = frozenset()
+) -> str:
     """The sections of a document that are not about single steps, as far as the budget goes.
 
-    What stands behind `until` is left out, and so are sections that begin at one of `steps`.
+    What stands behind `until` is left out, and so are sections that begin at one of `steps`. Of those that begin at
+    `after` or behind it, the ones that matter most are there, such as decisions.
     """
     outline = read_outline(text)
     end = len(text) if until is None else until
-    return _choose([part for part in _list_parts(text[:end], outline, steps) if part.text])
+    parts = [part for part in _list_parts(text[:end], outline, steps) if part.text]
+    if after is not None:
+        behind = _list_parts(text, outline, steps, begin=after)
+        parts += [part for part in behind if part.text and _FIRST.search(part.words)]
+    return _choose(parts)
 
 
-def _list_parts(text: str, outline: Outline, steps: Collection[int]) -> Iterator[_Part]:
-    top = [heading for heading in outline.headings if heading.level <= 2 and heading.start < len(text)]
+def _list_parts(text: str, outline: Outline, steps: Collection[int], *, begin: int = 0) -> Iterator[_Part]:
+    top = [heading for heading in outline.headings if heading.level <= 2 and begin <= heading.start < len(text)]
     first = top[0].start if top else len(text)
-    yield _Part(words="what stands above the first heading", text=text[outline.begin : first].strip(), rank=0)
+    if not begin:
+        yield _Part(words="what stands above the first heading", text=text[outline.begin : first].strip(), rank=0)
     for number, heading in enumerate(top):
         stop = top[number + 1].start if number + 1 < len(top) else len(text)
         if _is_list(heading, steps):
