@@ -139,7 +139,7 @@ class Desk:
     def _pause(self, snapshot: Snapshot) -> None:
         check_pause(snapshot.run, driven=bool(snapshot.live))
         self._send(Message(kind="pause", by=name_person(), channel="board"))
-        self.focus = replace(self.focus, note="pausing: what is at work ends its node")
+        self.focus = replace(self.focus, note="")  # the board itself says that the run is being paused
 
     def _begin_answer(self, snapshot: Snapshot) -> None:
         opened = self._find_gate(snapshot)
