@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.acceptance.cli_flows import write_files
@@ -93,3 +94,35 @@ def test_a_phased_plan_gets_the_file_and_its_dependents_get_the_downstream_conte
     assert written.startswith("---\nstep: 1\n")
     assert "> The port is 4711." in written
     assert "The port is 4711." in user.prompt("02", 1)
+
+
+HEAL = {"verdict": "heal", "cause": "no", "evidence": "p1.txt:1", "title": "Another way", "approach": "Write it."}
+
+
+def test_what_a_corrective_step_did_is_handed_over_for_the_step_that_it_landed_for(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    steps = {f"plans/q/steps/0{n}-part.md": STEP.format(number=n, needs=n - 1 or "") for n in (1, 2)}
+    write_files(user, {**steps, ".drumline/config.toml": 'rigor = "standard"\nretries = 1\n'})
+    user.commit_all()
+    user.play(
+        {"match": {"node": "diagnose"}, "say": json.dumps(HEAL)},
+        {"match": {"step": "01"}, "write": {"wrong.txt": "1\n"}, "say": f"{REPORT}Call wrong().\n"},
+        {"match": {"step": "01h"}, "write": {"p1.txt": "1\n"}, "say": f"{REPORT}Call right().\n"},
+        {"match": {"step": "02"}, "write": {"p2.txt": "2\n"}, "say": f"{REPORT}Nothing.\n"},
+    )
+
+    ran = user.drumline("run", "plans/q", "--agent", SCRIPTED, "--autonomy", "autopilot")
+
+    assert ran.code == 0, ran.text
+    written = (user.repo / "plans/q/handoffs/01-part.md").read_text(encoding="utf-8")
+    assert find_faults(written, sections=SECTIONS, most_bytes=10_000) == []
+    assert written.startswith('---\nstep: 1\ntitle: "Part 1"\nresult: complete\n')
+    assert "by its corrective step 01h. It is proved." in written
+    assert "## Completed\n\n- `p1.txt`" in written
+    assert "`test -f p1.txt`: exit code 0" in written
+    assert "exit code 1" not in written
+    assert user.drumline("handoff", "01").out == written
+    told = user.prompt("02", 1)
+    assert "Call right()." in told
+    assert "Call wrong()." not in told
+    assert "It changed `p1.txt`." in told

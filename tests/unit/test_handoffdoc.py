@@ -56,3 +56,7 @@ def test_the_summary_has_what_the_agent_says_and_not_the_form_of_its_report() ->
 
     assert "> It is there.\n\n## Completed" in text
     assert "Task Report" not in text
+
+
+def test_a_step_that_was_skipped_says_so() -> None:
+    assert "## Summary\n\nSkipped: no time.\n" in write(finish("a", "skipped", reason="no time"), StepState())

@@ -39,8 +39,9 @@ def command(step: str, run: str, as_json: bool) -> int:
     finished = state.finished.get(name)
     if finished is None:
         raise _refuse(store, state, name)
-    worked = project.watcher(store, state).look(time.time(), also=name).steps[name]
-    told = (entry.event for entry in store.read(Stream(state.id, name), kinds=(NodeEnded.__name__,)))
+    by = finished.landed_by or name
+    worked = project.watcher(store, state).look(time.time(), also=by).steps[by]
+    told = (entry.event for entry in store.read(Stream(state.id, by), kinds=(NodeEnded.__name__,)))
     staleness = find_staleness(told)
     text = write_handoff(state, orders_for(state, state.define(name)), worked, finished, staleness=staleness)
     if as_json:

@@ -57,15 +57,18 @@ def find_staleness(told: Iterable[object]) -> str:
 def write_handoff(
     run: RunState, orders: Orders, state: StepState, finished: StepFinished, *, staleness: str = ""
 ) -> str:
-    """The whole document: frontmatter, and the eight sections."""
-    step = orders.step
+    """The whole document: frontmatter, and the eight sections.
+
+    Of a step that its corrective step landed for, `state` is that of the corrective step: what is there is its work.
+    """
+    step, landed = orders.step, run.finished.get(finished.landed_by, finished)
     bodies = (
-        _summarise(state, finished),
-        _list(f"`{path}`" for path in finished.files) if finished.state is StepEnd.DONE else "",
-        _list(_list_undone(orders, finished)),
+        _summarise(state, finished, landed),
+        _list(f"`{path}`" for path in landed.files) if finished.state is StepEnd.DONE else "",
+        _list(_list_undone(orders, finished, landed)),
         _list(_list_deviations(run, orders, state, finished, staleness)),
-        _list(tell_updates(finished.swept)) if finished.swept else "",
-        _list(_list_edges(finished)),
+        _list(tell_updates(landed.swept)) if landed.swept else "",
+        _list(_list_edges(landed)),
         "\n\n".join(_show(state.verdicts[number].ended) for number in sorted(state.verdicts)),
         _quote(_field(state, DOWNSTREAM)),
     )
@@ -118,20 +121,22 @@ def name_result(finished: StepFinished) -> str:
     return PARTIAL if finished.files and not finished.rejected else BLOCKED
 
 
-def _summarise(state: StepState, finished: StepFinished) -> str:
-    landed = f"Landed as {finished.commit}." if finished.commit else finished.reason or finished.state.value
+def _summarise(state: StepState, finished: StepFinished, landed: StepFinished) -> str:
+    by = f" by its corrective step {landed.step}" if landed is not finished else ""
+    reason = f"Skipped: {finished.reason}" if finished.state is StepEnd.SKIPPED else finished.reason
+    end = f"Landed as {landed.commit}{by}." if landed.commit else reason or finished.state.value
     level = f" It is {finished.level.value}." if finished.level else ""
     reported = read_words(state.last.message, state.last.report) if state.last else ""
     said = "" if _find_words(state) else _quote(reported)
-    told = f"{strip_controls(landed)}{level}".rstrip()
+    told = f"{strip_controls(end)}{level}".rstrip()
     ended = told if told.endswith((".", "!", "?")) or not told else f"{told}."
     return ended + (f" Its agent says:\n\n{said}" if said else "")
 
 
-def _list_undone(orders: Orders, finished: StepFinished) -> Iterable[str]:
+def _list_undone(orders: Orders, finished: StepFinished, landed: StepFinished) -> Iterable[str]:
     yield from (f"fails: `{command}`" for command in finished.failing)
     yield from (f"not run: {item}" for item in orders.step.not_run)
-    left = [one.finding for one in finished.findings if one.holds_up]
+    left = [one.finding for one in landed.findings if one.holds_up]
     yield from (f"blocker of its review: {finding.title}" for finding in left)
 
 
@@ -142,13 +147,17 @@ def _list_deviations(
         yield f"before the work, who compared the step with the code said: {staleness[:MOST_QUOTED]}"
     if finished.fixes:
         yield f"{count_noun(finished.fixes, 'fix', 'es')} after the first attempt"
-    fixed = [one.finding.title for one in finished.findings if one.settled is Settlement.FIXED]
+    landed = run.finished.get(finished.landed_by, finished)
+    if landed is not finished:
+        title = run.plan.by_id[landed.step].title
+        yield f"its own work failed its checks and is not there; {landed.step} did it in another way: {title}"
+    fixed = [one.finding.title for one in landed.findings if one.settled is Settlement.FIXED]
     yield from (f"put right after its review: {title}" for title in fixed)
     for gate in run.gates.values():
         if gate.opened.step == orders.step.id and gate.answer is not None:
             comment = f": {gate.answer.comment}" if gate.answer.comment else ""
             yield f"gate {gate.opened.gate}: {gate.answer.choice}{comment}"
-    accepted = [one for one in finished.findings if one.settled is Settlement.ACCEPTED]
+    accepted = [one for one in landed.findings if one.settled is Settlement.ACCEPTED]
     yield from (f"accepted as it is: {one.finding.title}" for one in accepted)
     if said := _field(state, "scope deviations"):
         yield f"its agent says: {' '.join(said.split())}"

@@ -25,8 +25,8 @@ from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState
 from drumline.core.vocabulary import Mode, RunEnd
 from drumline.engine.branchwatch import record_adoption
-from drumline.engine.figures import complete
-from drumline.engine.finishing import write_closed, write_healed
+from drumline.engine.figures import add_known, complete
+from drumline.engine.finishing import hand_over_healed, write_closed, write_healed
 from drumline.engine.flow.walk import FlowWalk
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import calls_back, outcome_of
@@ -275,7 +275,7 @@ class Driver:
                 closed = [write_closed(command, self.run), *([command.opens] if command.opens else [])]
                 await self._append(complete(self._store, self.run_id, closed))
             case cmd.Heal():
-                await self._append(complete(self._store, self.run_id, [write_healed(command, self.run)]))
+                await self._append(self._heal(command))
             case cmd.ParkRun(gates=gates, until=until, reason=reason):
                 if await self.upkeep.confirm_end(self.run):
                     quiet = self.upkeep.is_quiet()
@@ -293,6 +293,10 @@ class Driver:
             case _:
                 return False
         return True
+
+    def _heal(self, command: cmd.Heal) -> list[ev.Event]:
+        finished = add_known(self._store, self.run_id, write_healed(command, self.run))
+        return [finished, *hand_over_healed(self.upkeep.services, self.run, finished)]
 
     async def _end_run(self, command: cmd.EndRun) -> None:
         if not await self.upkeep.confirm_end(self.run, command.state):

@@ -40,10 +40,11 @@ def _tell_reviewer(state: StepState) -> str:
 
 def complete(journal: Journal, run: RunId, events: Sequence[ev.Event]) -> list[ev.Event]:
     """The events for a run's stream, with the figures of steps that finish without having been driven to their end."""
-    return [_look_up(journal, run, event) if isinstance(event, ev.StepFinished) else event for event in events]
+    return [add_known(journal, run, event) if isinstance(event, ev.StepFinished) else event for event in events]
 
 
-def _look_up(journal: Journal, run: RunId, finished: ev.StepFinished) -> ev.StepFinished:
+def add_known(journal: Journal, run: RunId, finished: ev.StepFinished) -> ev.StepFinished:
+    """The end of a step that was not driven to it, with what its stream knows."""
     recorded = journal.read(Stream(run, finished.step))
     state = fold_step(StepState(), [entry.event for entry in recorded])
     return replace(add_figures(finished, state), learned=(*state.learned, *state.settle_fix()))

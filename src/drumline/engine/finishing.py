@@ -23,13 +23,14 @@ from drumline.core.ids import StepId, Stream
 from drumline.core.judge import list_edited, list_new_tests
 from drumline.core.kinds import find_lander, judges
 from drumline.core.mutants import Mutation
-from drumline.core.orders import Orders
+from drumline.core.orders import Orders, orders_for
 from drumline.core.plan import Step
 from drumline.core.products import is_productless
 from drumline.core.proof import Colour, Facts, Proof, settle
 from drumline.core.roles import only_reads
 from drumline.core.sharing import name_superseded
 from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.taskreport import list_facts
 from drumline.core.vocabulary import DocumentKind, GateKind, StepEnd, WalkEnd
@@ -37,6 +38,7 @@ from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.flow.stack import Halt
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.products import Missing, find_links_out, find_missing, spell_path
+from drumline.engine.services import Services
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
 from drumline.record import replace
@@ -115,9 +117,24 @@ def make_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) ->
 
 
 def _place(work: StepWork, kind: DocumentKind, text: str) -> ev.DocumentWritten:
-    step = work.orders.step
-    path = work.services.planfiles.place(kind, step)
+    return _place_of(work.services, work.orders.step, kind, text)
+
+
+def _place_of(services: Services, step: Step, kind: DocumentKind, text: str) -> ev.DocumentWritten:
+    path = services.planfiles.place(kind, step)
     return ev.DocumentWritten(step=step.id, kind=kind, text=text, digest=digest_document(text), path=path)
+
+
+def hand_over_healed(services: Services, run: RunState, finished: ev.StepFinished) -> list[ev.Event]:
+    """The handoff of a step that its corrective step landed for, where the plan's files have a place for it."""
+    if run.plan.format not in FILED:
+        return []
+    step = run.plan.by_id[finished.step]
+    told = [entry.event for entry in services.store.read(Stream(run.id, finished.landed_by))]
+    state = fold_step(StepState(), told)
+    text = write_handoff(run, orders_for(run, step), state, finished, staleness=find_staleness(told))
+    document = _place_of(services, step, DocumentKind.HANDOFF, text)
+    return [document] if document.path and not find_document_faults(text, finished) else []
 
 
 def write_closed(command: cmd.Close, run: RunState) -> ev.StepFinished:

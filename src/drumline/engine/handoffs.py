@@ -30,19 +30,25 @@ def _collect(services: Services, run: RunState, step: Step) -> Handoff:
     ours = services.planfiles.place(DocumentKind.HANDOFF, step) in run.documents
     said, notes = _find_last_words(services, run, step.id) if ours or not document else ("", "")
     found = Handoff(step=step.id, title=step.title, words=said or document, claimed=bool(said), notes=notes)
-    finished = run.finished.get(step.id)
+    finished = find_landed(run, step.id)
     if finished is None or finished.commit is None:
         return found
     return replace(found, commit=finished.commit, files=finished.files)
 
 
+def find_landed(run: RunState, step: StepId) -> ev.StepFinished | None:
+    """How the work on a step ended that is there: that of its corrective step, if that landed for it."""
+    finished = run.finished.get(step)
+    return run.finished.get(finished.landed_by, finished) if finished is not None else None
+
+
 def _find_last_words(services: Services, run: RunState, step: StepId) -> tuple[str, str]:
     """What the agent said at the end whose work landed, and what was written about that for the next steps."""
-    finished = run.finished.get(step)
+    finished = find_landed(run, step)
     if finished is None or finished.state is not StepEnd.DONE:
         return "", ""
     kinds = tuple(kind.__name__ for kind in (ev.AttemptStarted, ev.AttemptEnded, ev.HandoffWritten, ev.StepRestarted))
-    told = [entry.event for entry in services.store.read(Stream(run.id, step), kinds=kinds)]
+    told = [entry.event for entry in services.store.read(Stream(run.id, finished.step), kinds=kinds)]
     # Who only read has said something about the work, and nothing for the steps behind it.
     read = {one.attempt for one in told if isinstance(one, ev.AttemptStarted) and one.reads}
     said = [one for one in told if isinstance(one, ev.AttemptEnded) and not one.failure and one.attempt not in read]

@@ -142,6 +142,6 @@ class ProgressReports:
             deleted=finished.deleted if landed else (),
             retries=failures.retries,
             failures=tuple(failures.over),
-            said=self._said.get(step, ""),
+            said=self._said.get(finished.landed_by or step, ""),
             usage=finished.usage,
         )
