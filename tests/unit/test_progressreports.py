@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.builders import Scene, finish, step_of
 
 from drumline.core import events as ev
 from drumline.core.event import Event
 from drumline.core.ids import Commit, RunId, StepId, Stream, Tree
 from drumline.core.recorded import Recorded
 from drumline.core.vocabulary import StepEnd
-from drumline.engine.progressreports import Failures
+from drumline.engine.progressreports import Failures, ProgressReports
 from drumline.ports.planfiles import Trouble
 from drumline.record import replace
 
@@ -70,3 +71,16 @@ def test_the_end_of_a_step_is_of_the_kind_of_what_led_to_it(
     failures.close(0.0, end)
 
     assert [(one.message, one.trouble) for one in failures.over] == [(BLOCKED.reason, trouble)]
+
+
+def test_what_a_step_leaves_is_what_its_corrective_step_said_if_that_landed_for_it() -> None:
+    helper, healed = StepId("ch"), finish("c", landed_by=StepId("ch"))
+    run = Scene(steps=[step_of("ch"), step_of("c", "ch")], events=[finish("ch"), healed]).run()
+    progress = ProgressReports()
+    for step, said in (("c", "Call wrong()."), (helper, "Call right().")):
+        ended = ev.AttemptEnded(node="implement", attempt=1, message=said)
+        progress.note([Recorded(seq=1, stream=Stream(RunId("r"), StepId(step)), version=1, at=0.0, event=ended)])
+
+    told = progress.report_progress(run, 0.0)
+
+    assert {one.step: one.said for one in told.steps} == {"ch": "Call right().", "c": "Call right()."}
