@@ -104,8 +104,8 @@ def test_what_a_step_is_asked_about_is_in_the_report_before_the_step_ends(step: 
 
 def test_a_step_that_its_corrective_step_landed_for_has_the_checks_of_that_and_no_findings_of_its_own() -> None:
     blocker = Found(finding=Finding(id="c-F1", severity=Severity.BLOCKER, step=StepId("c"), title="Lost"))
-    red = [*prepared(), *attempted(1), *checked(exit_code=1)]
-    green = [*prepared(), *attempted(1), *checked()]
+    red = [*prepared(), *attempted(1, message="Wrong."), *checked(exit_code=1)]
+    green = [*prepared(), *attempted(1, message="Right."), *checked()]
     healed = finish("c", landed_by=StepId("ch"), findings=(blocker,))
     scene = Scene(steps=[step_of("ch"), step_of("c", "ch")], events=[finish("ch"), healed], live=())
     streams = {StepId("c"): record(red, step="c"), StepId("ch"): record(green, step="ch")}
@@ -114,6 +114,7 @@ def test_a_step_that_its_corrective_step_landed_for_has_the_checks_of_that_and_n
 
     told = [(one["chunkId"], one["ok"], one["testsPassed"]) for one in report["perChunk"]]
     assert told == [("ch", True, True), ("c", True, True)]
+    assert [one["summary"] for one in report["perChunk"]] == ["Right.", "Right."]
     assert [check["verdict"] for check in report["steps"][1]["checks"]] == ["passed"]
     assert (report["unresolvedBlockers"], report["clean"]) == ([], True)
 

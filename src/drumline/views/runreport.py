@@ -255,6 +255,7 @@ def _make_step(
     run, finished, proof = snapshot.run, snapshot.run.finished.get(step.id), find_proof(snapshot.run, step.id)
     entries = history.streams.get(step.id, ())
     state = _fold(entries)
+    judged, worked = _find_judged(run, step, state, history)
     return StepMade(
         id=step.id,
         title=step.title,
@@ -273,11 +274,11 @@ def _make_step(
         landed_by=(finished.landed_by or None) if finished else None,
         agent=spell_agent(run, state.agent if state.asked is not None else name_agent(step, run.begun.profiles)),
         tier=find_tier(entries),
-        summary=summarise(state.last),
+        summary=summarise(worked.last),
         usage=_use(sum_step(snapshot, step.id)),
         waits=_list_waits(step.id, gates, history.own),
         spans=list_spans(entries),
-        checks=tuple(_list_checks(run, *_find_judged(run, step, state, history))) if entries else (),
+        checks=tuple(_list_checks(run, judged, worked)) if entries else (),
         notices=finished.notices if finished else (),
         critical=step.id in critical,
         diff=tuple(history.diffs.get(step.id, ())),
@@ -325,7 +326,7 @@ def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]
 
 
 def _find_judged(run: RunState, step: Step, state: StepState, history: History) -> tuple[Step, StepState]:
-    """Whose checks say what became of a step: its own, or those of the corrective step that landed for it."""
+    """Whose checks and words say what became of a step: its own, or those of the corrective step that landed for it."""
     finished = run.finished.get(step.id)
     if finished is None or finished.landed_by not in history.streams:
         return step, state
