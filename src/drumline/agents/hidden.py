@@ -202,14 +202,20 @@ def find_hidden() -> Iterator[Path]:
 
 
 def list_homes(passwd: Path) -> list[Path]:
-    """The homes of people, by this list of users and below `/home`; services, which have low numbers, keep no keys."""
+    """The homes of other people, by this list of users and below `/home`; services have low numbers and keep no keys.
+
+    The user's own home may be among them: `sudo` can keep `HOME`, and its settings and logins are needed.
+    """
     try:
         rows = [line.split(":") for line in passwd.read_text(encoding="utf-8", errors="surrogateescape").splitlines()]
     except OSError:
         rows = []
     people = [row for row in rows if len(row) == 7 and row[2].isdecimal() and int(row[2]) >= FIRST]
     named = (Path(row[5]) for row in people if row[5].startswith("/"))
-    return [home for home in dict.fromkeys((*Path("/home").glob("*"), *named)) if home.is_dir() and home.name]
+    own = os.path.realpath(Path.home())
+    homes = (home for home in dict.fromkeys((*Path("/home").glob("*"), *named)) if home.name)
+    # Not `Path.is_dir`: it raises where root may not look, as at a home that its user has mounted.
+    return [home for home in homes if os.path.isdir(home) and os.path.realpath(home) != own]  # noqa: PTH112
 
 
 def find_configuring() -> Iterator[Path]:
