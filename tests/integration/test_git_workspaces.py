@@ -206,6 +206,40 @@ def test_a_lock_of_somebody_else_on_the_run_branch_is_waited_for_and_then_named(
     assert lock.exists()
 
 
+def test_what_was_seen_in_a_workspace_is_not_put_together_again_and_survives_a_prune(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="drumline.workspace.git")
+
+    def count_made() -> int:
+        made = [said for said in caplog.messages if said.startswith(("git write-tree", "git commit-tree"))]
+        caplog.clear()
+        return len(made)
+
+    async def work() -> tuple[list[int], list[Mapping[StepId, Sequence[str]]]]:
+        spaces = project.open()
+        await spaces.start(project.base)
+        for step, word in ((A, "one"), (B, "two")):
+            await spaces.prepare(step, project.base)
+            (spaces.path(step) / "a.txt").write_text(f"{word}\n")
+        commit = await spaces.keep(A, "1", await spaces.snapshot(A, base=project.base), base=project.base)
+        counts, found = [], []
+        count_made()
+        for change in ("", "", "prune", "", "a\n"):
+            if change == "prune":
+                git(project.top, "-c", "gc.pruneExpire=now", "gc", "-q", "--prune=now")
+            elif change:
+                (spaces.path(B) / "a.txt").write_text(change)
+            found.append(await spaces.foresee(commit, [B]))
+            counts.append(count_made())
+        return counts, found
+
+    counts, found = anyio.run(work)
+
+    assert counts == [2, 0, 0, 2, 1]
+    assert found == [{B: ("a.txt",)}, {B: ("a.txt",)}, {}, {B: ("a.txt",)}, {}]
+
+
 def write_end(folder: Path, word: str) -> None:
     """Change the last line of a file that is larger than what is read of it at a time."""
     (folder / "a.txt").write_text("a line that both sides leave alone\n" * 25 + f"{word}\n")

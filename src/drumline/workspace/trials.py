@@ -6,6 +6,7 @@ through an index of our own; what cannot be read, or takes long, counts for noth
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ import anyio
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.errors import GitError
 from drumline.record import Record, replace
-from drumline.workspace.commits import read_commit
+from drumline.workspace.commits import Made, read_commit
 from drumline.workspace.git import Git
 from drumline.workspace.repository import exclude_path, exclude_pattern
 from drumline.workspace.trees import LINK, is_plain
@@ -28,6 +29,8 @@ LIMIT = 20.0
 MOST = 8
 """How many others are looked at."""
 NAME = "drumline", "drumline@localhost"
+PEEKED = "peeked"
+"""Among the facts about git: the commits of what was seen in workspaces, by what the index said then."""
 
 
 class Neighbour(Record):
@@ -53,11 +56,14 @@ class Trial(Record):
         if not made:
             return {}
         text = "".join(f"{commit} {theirs}\n" for theirs in made.values()).encode()
-        with suppress(GitError):  # a git that cannot merge several: then nobody is warned
+        try:
             merged = await git.run("merge-tree", "--stdin", "-z", "--name-only", "--no-messages", text=text)
-            found = zip(made, _read_merges(merged.out.decode("utf-8", "surrogateescape")), strict=False)
-            return {step: paths for step, paths in found if paths}
-        return {}
+        except GitError:  # a git that cannot merge several, or what it is about was pruned: then nobody is warned
+            for key in [key for key in git.facts if key[0] == PEEKED]:
+                git.facts.pop(key, None)
+            return {}
+        found = zip(made, _read_merges(merged.out.decode("utf-8", "surrogateescape")), strict=False)
+        return {step: paths for step, paths in found if paths}
 
     async def _peek_all(self, git: Git, others: Sequence[Neighbour]) -> dict[StepId, Commit]:
         """What is in these workspaces now, looked at side by side; an attempt ends only after that."""
@@ -87,17 +93,26 @@ class Trial(Record):
             paths = "".join(f"{path}\0" for path in (".", *left_out)).encode("utf-8", "surrogateescape")
             words = ("--all", "--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
             await there.run("add", *words, text=paths, accept=(0, 1))
-            tree = Tree((await there.run("write-tree")).line)
+            # Several who end look at the same work: the same index is the same tree.
+            key = (PEEKED, f"{base.id} {hashlib.sha256(index.read_bytes()).hexdigest()}")
+            if key not in git.facts:
+                git.facts[key] = await _make_commit(git, base, Tree((await there.run("write-tree")).line))
+            seen: Commit | None = git.facts[key]
         finally:
             index.unlink(missing_ok=True)
-        if tree == base.tree:
-            return None
-        who = {
-            f"GIT_{role}_{part}": word
-            for role in ("AUTHOR", "COMMITTER")
-            for part, word in zip(("NAME", "EMAIL"), NAME, strict=True)
-        }
-        return Commit((await git.run("commit-tree", tree, "-p", base.id, env=who, text=b"trial\n")).line)
+        return seen
+
+
+async def _make_commit(git: Git, base: Made, tree: Tree) -> Commit | None:
+    """A commit of a tree that nothing points at; None if the base has that tree."""
+    if tree == base.tree:
+        return None
+    who = {
+        f"GIT_{role}_{part}": word
+        for role in ("AUTHOR", "COMMITTER")
+        for part, word in zip(("NAME", "EMAIL"), NAME, strict=True)
+    }
+    return Commit((await git.run("commit-tree", tree, "-p", base.id, env=who, text=b"trial\n")).line)
 
 
 async def _has_submodule(git: Git) -> bool:
