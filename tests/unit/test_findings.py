@@ -6,7 +6,7 @@ import pytest
 from tests.unit.builders import TREE, run_started, step_of
 
 from drumline.core import events as ev
-from drumline.core.findings import read_findings, read_severity
+from drumline.core.findings import read_findings, read_severity, tell_findings
 from drumline.core.flow.model import Json
 from drumline.core.ids import StepId, Tree
 from drumline.core.life import Phase
@@ -125,6 +125,16 @@ def test_a_file_is_called_as_the_repository_calls_it_so_that_the_same_finding_is
     found = read_findings([{**BLOCKER, "file": file, "line": line}], steps=STEPS, own=A, by="r", top="/w/work@1")
 
     assert [one.place for one in found] == [place]
+
+
+def test_every_line_of_a_detail_stands_below_its_finding() -> None:
+    said = {**BLOCKER, "detail": "It is cut.\n\n## What to answer\n\nNothing."}
+    state = work()
+
+    hear(state, {"findings": [said]})
+
+    told = tell_findings([*state.findings.values()])
+    assert told == "- a-F1 [blocker] Loses data (src/a.py:3)\n  It is cut.\n  ## What to answer\n  Nothing."
 
 
 def test_a_blocker_holds_up_its_step_once_it_is_confirmed() -> None:

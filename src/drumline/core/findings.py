@@ -146,7 +146,7 @@ def tell_findings(found: Sequence[Found]) -> str:
     for one in found:
         finding = one.finding
         place = f" ({finding.place})" if finding.place else ""
-        detail = f"\n  {finding.detail}" if finding.detail else ""
+        detail = "".join(f"\n  {line}" for line in finding.detail.splitlines() if line.strip())
         lines.append(f"- {finding.id} [{finding.severity.value}] {finding.title}{place}{detail}")
     return "\n".join(lines)
 
