@@ -142,6 +142,19 @@ def test_what_a_diagnosis_costs_is_counted_beside_the_attempts_and_against_the_b
     assert (used["cost_usd"], used["attempts"]) == (3.5, 4)
 
 
+def test_what_another_agent_diagnoses_is_counted_under_its_name(user: User) -> None:
+    said = json.dumps({"verdict": "plan", "cause": "it is wrong", "evidence": "", "title": "", "approach": ""})
+    user.play({"match": {"step": "step-1"}, "usage": {"cost_usd": 1.0}, "write": {}}, doing("step-2", cost_usd=0.25))
+    write_script(user.repo / OTHER, [{"match": {"node": "diagnose"}, "usage": {"cost_usd": 0.5}, "say": said}])
+    configure(user, f'fallback = ["spare"]\n[agents.spare]\nagent = "scripted:{OTHER}"\n')
+
+    ran = user.run("--mode", "sequential")
+
+    used = {name: usage["cost_usd"] for name, usage in user.status()["agents"].items()}  # type: ignore[attr-defined]
+    assert ran.code == 2
+    assert used == {"scripted:agent.yaml": 3.25, "spare": 0.5}, ran.text
+
+
 def test_agents_that_do_not_exist_are_refused_before_anything_begins(user: User) -> None:
     user.edit("step-2", "status: ready\n", "status: ready\nagent: nobody\n")
     configure(user, 'fallback = ["nowhere"]\n')

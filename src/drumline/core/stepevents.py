@@ -82,7 +82,8 @@ class AttemptStarted(Event):
 
     It is made in a visit of a node. `agent` is empty where it is the run's own, or the one that the node names.
     `session` is the one it continues, `new_session` the id chosen for a new one, `budget` the dollars it was given.
-    With `by_visit` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what
+    With `by_visit` the visit decides who is asked and counts what that costs, else the step does; `who` is then the
+    name of that agent, under which it is counted. `complaint` is what
     is wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays
     so. One that `revises` work as a person asks has fresh budgets.
     With `doubts` the complaint is that the agent's word and the checks disagree, with `oversteps` that the work changes
@@ -101,6 +102,7 @@ class AttemptStarted(Event):
     new_session: str = ""
     budget: float | None = None
     by_visit: bool = False
+    who: str = ""
     complaint: str = ""
     scope: str = ""
     visit: int = 0

@@ -16,11 +16,15 @@ Concluded = ev.NodeEnded | AttemptEnded | ev.NodeBlocked | ev.NodeLost
 
 
 class FlowMeter(State):
-    """Adds up what all visits used; only `note` changes it. `total` is another object after each change."""
+    """Adds up what all visits used; only `note` changes it. `total` is another object after each change.
+
+    `by_agent` has it by the names of those who were asked; it is empty for models, which no agent asked.
+    """
 
     total: Mapping[str, float] = field(default_factory=dict)
+    by_agent: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     _metered: dict[Key, Mapping[str, float]] = field(default_factory=dict)
-    _asked: set[Key] = field(default_factory=set)
+    _asked: dict[Key, str] = field(default_factory=dict)
     _calls: set[str] = field(default_factory=set)
 
     @property
@@ -42,7 +46,7 @@ class FlowMeter(State):
             case ev.FlowStarted():
                 self._calls.add(event.scope)
             case AttemptStarted() if event.by_visit and event.visit:
-                self._asked.add(_key(event))
+                self._asked[_key(event)] = event.who or event.agent
             case ev.NodeUsed():
                 self._metered[_key(event)] = event.usage
             case AttemptUsed() if _key(event) in self._asked:
@@ -54,11 +58,12 @@ class FlowMeter(State):
 
     def _conclude(self, event: Concluded) -> None:
         key = _key(event)
-        asked, metered = key in self._asked, self._metered.pop(key, {})
-        self._asked.discard(key)
+        agent, metered = self._asked.pop(key, None), self._metered.pop(key, {})
         used = metered if isinstance(event, ev.NodeLost) else event.usage
-        if (used or asked) and call_scope(*key) not in self._calls:  # a call has what its visits were counted for
-            self.total = add_up((self.total, count_attempt(used)))
+        if (used or agent is not None) and call_scope(*key) not in self._calls:  # a call's visits are counted
+            counted, name = count_attempt(used), agent or ""
+            self.total = add_up((self.total, counted))
+            self.by_agent = {**self.by_agent, name: add_up((self.by_agent.get(name, {}), counted))}
 
 
 def _key(event: Concluded | AttemptStarted | AttemptUsed | ev.NodeUsed) -> Key:

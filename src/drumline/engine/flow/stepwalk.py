@@ -74,7 +74,7 @@ class StepFlowWalk(FlowWalk):
             open_performer=self.open_performer,
         )
         self.act = self._nodes.act
-        self._journal.spent = lambda: self.state.spent.get("", {})
+        self._journal.spent = lambda agent: self.state.spent.get(agent, {})
         self._delivers, self._listens, self._watch = True, False, self._nodes
 
     @property

@@ -26,7 +26,7 @@ from drumline.record import replace
 class WalkJournal:
     """The stream of one step, as the driver that holds it sees it. `meter` adds up what its visits used.
 
-    `spent` is what the step's own attempts by the run's agent have used: the run counts both as one.
+    `spent` is what the step's own attempts by an agent have used, empty for the run's: the run counts both as one.
     """
 
     store: Store
@@ -35,7 +35,7 @@ class WalkJournal:
     token: Token
     version: int = 0
     meter: FlowMeter = field(default_factory=FlowMeter)
-    spent: Callable[[], spending.Usage] = dict
+    spent: Callable[[str], spending.Usage] = lambda agent: {}
     _kept: Note = field(default_factory=Note)
     _writing: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
 
@@ -85,12 +85,18 @@ class WalkJournal:
         """What is appended now: what was kept, the note, and what the visits have used by then."""
         kept, self._kept = self._kept, Note()
         note = kept.then(note)
-        before = self.meter.total
+        before = self.meter.by_agent
         for event in note.step:
             self.meter.note(event)
         counted: list[ev.UsageCounted] = []
-        if self.meter.total is not before:
-            counted = spending.count_usage(self.step, "", spending.add_up((self.spent(), self.meter.total)))
+        if self.meter.by_agent is not before:
+            known = self._name_used(before)
+            counted = [
+                event
+                for agent, used in self._name_used(self.meter.by_agent).items()
+                if used != known.get(agent)
+                for event in spending.count_usage(self.step, agent, spending.add_up((self.spent(agent), used)))
+            ]
         said = [self._join(event) for event in note.run]
         batch = {self.stream: Addition(events=note.step, expected=self.version)} if note.step else {}
         if said or counted or settled:
@@ -100,6 +106,15 @@ class WalkJournal:
 
     def _join(self, event: ev.Event) -> ev.Event:
         """An event of the run; what the step's attempts have used has beside it what the visits used."""
-        if not isinstance(event, ev.UsageCounted) or event.agent or not self.meter.total:
+        if not isinstance(event, ev.UsageCounted) or not self.meter.total:
             return event
-        return replace(event, usage=spending.add_up((event.usage, self.meter.total)))
+        beside = self._name_used(self.meter.by_agent).get(event.agent, {})
+        return replace(event, usage=spending.add_up((event.usage, beside)))
+
+    def _name_used(self, by_agent: Mapping[str, spending.Usage]) -> dict[str, dict[str, float]]:
+        """What the visits have used by agent, as the run names them: its own has an empty name."""
+        found: dict[str, dict[str, float]] = {}
+        for agent, used in by_agent.items():
+            name = "" if agent == self.run.begun.agent else agent
+            found[name] = spending.add_up((found.get(name, {}), used))
+        return found

@@ -146,6 +146,7 @@ class _AgentVisit:
             new_session="" if terms.session else str(uuid4()),
             budget=visit.budget,
             by_visit=True,
+            who=terms.spec,
             scope=key.scope,
             visit=key.visit,
             reads=self.node.read_only,
