@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.cli_flows import write_files
-from tests.acceptance.cli_user import Rule, User, make_user, states_of, step_text
+from tests.acceptance.cli_user import PLAN, Rule, User, gates_of, make_user, states_of, step_text
 
 DIAGNOSIS = {
     "verdict": "heal",
@@ -62,6 +62,26 @@ def test_two_strikes_then_another_way_that_lands_for_the_step(tmp_path: Path) ->
         "[step-2] Make step-2",
         "[step-1h] Write it where it belongs",
     ]
+
+
+def test_a_corrective_step_that_landed_and_was_taken_out_of_the_plan_is_still_told_of(tmp_path: Path) -> None:
+    right = {"match": {"step": "step-1h"}, "write": {"step-1.txt": "right\n"}, "say": "It is right now."}
+    ask = {"match": {"step": "step-2", "attempt": 1}, "ask": "Tabs or spaces?"}
+    user = open_user(tmp_path, answer(), right, ask)
+    before = user.file("step-1")
+
+    parked = user.run()
+    (user.repo / PLAN / "step-1h.md").unlink()
+    (user.repo / PLAN / "step-1.md").write_text(before, encoding="utf-8")
+    ran = user.drumline("answer", gates_of(user.status())[0], "tabs", "--resume")
+
+    report = json.loads(user.drumline("report", "--json").out)
+    handoff = user.drumline("handoff", "step-1")
+    assert parked.code == 2, parked.text
+    assert states_of(user.status()) == {"step-1": "done", "step-2": "done"}, ran.text
+    assert (report["steps"][0]["landed_by"], report["steps"][0]["summary"]) == ("step-1h", "It is right now.")
+    assert report["perChunk"][0]["testsPassed"] is True
+    assert "step-1h did it in another way\n" in handoff.out, handoff.text
 
 
 def test_a_corrective_step_that_is_blocked_is_not_healed_itself_but_a_second_one_is_planned(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from drumline.core import events as ev
 from drumline.core.handoffdoc import MOST_SECTION, find_document_faults, write_handoff
 from drumline.core.handoffwords import MOST_WORDS, HandoffWords
 from drumline.core.handoffwriting import FIELDS
+from drumline.core.ids import StepId
 from drumline.core.orders import orders_for
 from drumline.core.stepstate import CheckResult, StepState
 
@@ -60,3 +61,14 @@ def test_the_summary_has_what_the_agent_says_and_not_the_form_of_its_report() ->
 
 def test_a_step_that_was_skipped_says_so() -> None:
     assert "## Summary\n\nSkipped: no time.\n" in write(finish("a", "skipped", reason="no time"), StepState())
+
+
+def test_a_corrective_step_that_was_taken_out_of_the_plan_is_named_without_a_title() -> None:
+    healed = finish("a", landed_by=StepId("ah"))
+    gone = ev.PlanChanged(removed=(StepId("ah"),), order=(StepId("a"),))
+    run = Scene(steps=[step_of("a"), step_of("ah")], events=[finish("ah", files=("b.txt",)), healed, gone]).run()
+
+    text = write_handoff(run, orders_for(run, run.plan.steps[0]), StepState(), healed)
+
+    assert "ah did it in another way\n" in text
+    assert "## Completed\n\n- `b.txt`\n" in text

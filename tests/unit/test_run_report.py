@@ -119,6 +119,19 @@ def test_a_step_that_its_corrective_step_landed_for_has_the_checks_of_that_and_n
     assert (report["unresolvedBlockers"], report["clean"]) == ([], True)
 
 
+def test_a_corrective_step_that_was_taken_out_of_the_plan_is_still_what_landed() -> None:
+    healed, gone = finish("c", landed_by=StepId("ch")), ev.PlanChanged(removed=(StepId("ch"),), order=(StepId("c"),))
+    scene = Scene(steps=[step_of("ch"), step_of("c")], events=[finish("ch"), healed, gone], live=())
+    green = record([*prepared(), *attempted(1, message="Right."), *checked()], step="ch")
+    streams = {StepId("c"): record(prepared(), step="c"), StepId("ch"): green}
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams=streams, diffs={})))
+
+    assert [(one["chunkId"], one["summary"], one["testsPassed"]) for one in report["perChunk"]] == [
+        ("c", "Right.", True)
+    ]
+
+
 def test_a_finding_that_somebody_accepted_names_who_did() -> None:
     finding = Finding(id="c-F1", severity=Severity.CONCERN, step=StepId("c"), title="Slow")
     accepted = Found(finding=finding, settled=Settlement.ACCEPTED, settled_by="kim", why="it is rare")

@@ -25,9 +25,11 @@ def make_report(
         commit = run.finished[step].commit if step in run.finished else None
         if commit is not None:
             landed[step] = commit
+    # A corrective step may have been taken out of the plan since it landed.
+    helpers = [run.finished[step].landed_by for step in begun if step in run.finished]
     history = History(
         own=store.read(Stream(run.id)),
-        streams={step: store.read(Stream(run.id, step)) for step in begun},
+        streams={step: store.read(Stream(run.id, step)) for step in dict.fromkeys((*begun, *helpers)) if step},
         diffs={step: _cut(show(commit)) for step, commit in landed.items()},
         texts={step: text for step in begun if logs is not None and (text := _read_text(logs / step))},
     )

@@ -149,8 +149,9 @@ def _list_deviations(
         yield f"{count_noun(finished.fixes, 'fix', 'es')} after the first attempt"
     landed = run.finished.get(finished.landed_by, finished)
     if landed is not finished:
-        title = run.plan.by_id[landed.step].title
-        yield f"its own work failed its checks and is not there; {landed.step} did it in another way: {title}"
+        helper = run.find_step(landed.step)  # a person may have taken it out of the plan since
+        title = f": {helper.title}" if helper is not None else ""
+        yield f"its own work failed its checks and is not there; {landed.step} did it in another way{title}"
     fixed = [one.finding.title for one in landed.findings if one.settled is Settlement.FIXED]
     yield from (f"put right after its review: {title}" for title in fixed)
     for gate in run.gates.values():

@@ -330,7 +330,7 @@ def _find_judged(run: RunState, step: Step, state: StepState, history: History) 
     finished = run.finished.get(step.id)
     if finished is None or finished.landed_by not in history.streams:
         return step, state
-    return run.plan.by_id[finished.landed_by], _fold(history.streams[finished.landed_by])
+    return run.find_step(finished.landed_by) or step, _fold(history.streams[finished.landed_by])
 
 
 def _fold(entries: Sequence[Recorded]) -> StepState:
