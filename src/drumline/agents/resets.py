@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 FURTHEST = 62 * 86400.0
-"""Seconds: no quota is told further ahead, so what is read as later was not a time of a quota."""
+"""Seconds: no quota resets further ahead, so a later time that was read is not that of a quota."""
 RECENT = timedelta(minutes=15)
 """A time of day that was so shortly ago means just now, not tomorrow: programs leave the seconds out."""
 SOON = 60.0

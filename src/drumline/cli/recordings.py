@@ -1,6 +1,6 @@
 """`--record FILE`: the recorder that goes with a run, and what is said about it in the end.
 
-The rule: a run that is recorded stays so, whoever drives it on. Its folder has the name of the file, which is not part
+The rule: a run that is recorded stays so with any driver. Its folder has the name of the file, which is not part
 of the journal as nothing is decided by it. A recording that cannot be gone on with never stops a run.
 """
 

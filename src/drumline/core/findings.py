@@ -24,7 +24,7 @@ _DUE = (
     "A reviewer looked at your work, and these findings stand. Put right what they name and nothing else; "
     "a reviewer looks again afterwards."
 )
-"""What the step's agent is told before the findings that it has to put right."""
+"""What the prompt of the step's agent says before the findings that it has to put right."""
 
 _BEHIND = compile_late(r"(.+?):([0-9]{1,7})(?:[:-][0-9]{1,7})?")
 _WORDS: Mapping[str, Severity] = {
@@ -136,7 +136,7 @@ def read_ids(answer: Json, known: Collection[str]) -> dict[str, str]:
 
 
 def introduce(found: str, *, reviewed: bool) -> str:
-    """What is wrong with the work, as its agent is told it; with what to do about it, if a reviewer found it."""
+    """What is wrong with the work, for the prompt of its agent; with what to do about it, if a reviewer found it."""
     return f"{_DUE}\n\n{found}" if reviewed else found
 
 

@@ -226,7 +226,7 @@ def write_history(brief: Brief) -> str:
 
 
 def _tell_left(brief: Brief) -> str:
-    """What an attempt goes on with: all but what checks have shown of the one before it, whose time was up."""
+    """What is left for an attempt after one whose time was up: all but what checks have shown already."""
     left = "What it had changed is still in the work tree: look at it, and go on from there."
     shown = [f"`{command}`" for command in brief.passing if not is_named(command)]
     if not shown:

@@ -84,7 +84,7 @@ def _criteria(found: Field) -> Iterator[tuple[int, str, str]]:
 
 
 def read_files(section: Section, notes: Notes) -> list[str]:
-    """The paths that a list of files names; harvested from prose, so what is not a path is told and left out."""
+    """The paths that a list of files names; harvested from prose, so what is not a path is reported and left out."""
     found: dict[str, None] = {}
     for line, word in _file_words(section):
         path = normal_path(_LINE_NUMBER.sub("", word.strip()))

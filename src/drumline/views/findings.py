@@ -62,7 +62,7 @@ def _list_looks(snapshot: Snapshot) -> list[tuple[int, Sequence[Found]]]:
     """How often what was found went back, and what that is, of each step and of the whole.
 
     Of a step that has not ended this is what is known by now; of one that its corrective step landed for, nothing: what
-    was found there is no part of the work.
+    was found there is not part of the work.
     """
     run = snapshot.run
     looks: list[tuple[int, Sequence[Found]]] = []

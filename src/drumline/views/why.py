@@ -166,7 +166,7 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
     gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
     if gate is None or gate.opened.gate in snapshot.answers:
         return near
-    if gate.opened.kind in STUCK:  # its question begins with the reason, which is told already
+    if gate.opened.kind in STUCK:  # its question begins with the reason, which the text has already
         return replace(near, text=f"{near.text}; gate {near.gate} asks what to do: {list_choices(gate.opened)}")
     return replace(near, text=f"{near.text}: {ask_shortly(gate.opened)}")
 
