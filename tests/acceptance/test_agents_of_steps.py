@@ -153,6 +153,8 @@ def test_what_another_agent_diagnoses_is_counted_under_its_name(user: User) -> N
     used = {name: usage["cost_usd"] for name, usage in user.status()["agents"].items()}  # type: ignore[attr-defined]
     assert ran.code == 2
     assert used == {"scripted:agent.yaml": 3.25, "spare": 0.5}, ran.text
+    assert "\n  spare worked " in user.drumline("logs", "step-1").out
+    assert "→ diagnose by spare; " in user.drumline("logs", "--errors").out
 
 
 def test_agents_that_do_not_exist_are_refused_before_anything_begins(user: User) -> None:

@@ -45,7 +45,7 @@ def list_attempts(run: RunState, events: Iterable[ev.Event]) -> dict[int, Attemp
     agent = ""
     for event in events:
         if isinstance(event, ev.AttemptStarted):
-            agent = spell_agent(run, event.agent)
+            agent = spell_agent(run, event.agent or event.who)
         elif isinstance(event, ev.AttemptEnded):
             found[event.attempt] = _describe_end(event, agent)
     return found
@@ -67,7 +67,7 @@ def list_lost(run: RunState, events: Iterable[ev.Event]) -> dict[tuple[int, int]
             case ev.WorkLost() if begun is not None:
                 number = begun.attempt
                 place = number, 1 + sum(1 for known, _ in found if known == number)
-                agent = spell_agent(run, begun.agent)
+                agent = spell_agent(run, begun.agent or begun.who)
                 found[place] = Attempt(number=number, agent=agent, seconds=used.seconds, usage=used.usage, lost=True)
                 begun = None
     return found

@@ -35,7 +35,7 @@ def list_failures(run: RunState, step: StepId, entries: Sequence[Recorded]) -> l
     for place, entry in enumerate(entries):
         event = entry.event
         if isinstance(event, ev.AttemptStarted):
-            agent = spell_agent(run, event.agent)
+            agent = spell_agent(run, event.agent or event.who)
         told = _describe(event)
         if told is not None:
             what, failure, message = told
@@ -104,5 +104,5 @@ def _tell_next(run: RunState, after: Sequence[ev.Event], ended: str) -> str:
     for later in after:
         if isinstance(later, ev.AttemptStarted):
             done = later.node if later.reads else f"attempt {later.attempt}"
-            return f"{flatten(done)} by {flatten(spell_agent(run, later.agent))}; {ended}"
+            return f"{flatten(done)} by {flatten(spell_agent(run, later.agent or later.who))}; {ended}"
     return ended

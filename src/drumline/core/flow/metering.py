@@ -46,7 +46,7 @@ class FlowMeter(State):
             case ev.FlowStarted():
                 self._calls.add(event.scope)
             case AttemptStarted() if event.by_visit and event.visit:
-                self._asked[_key(event)] = event.who or event.agent
+                self._asked[_key(event)] = event.agent or event.who
             case ev.NodeUsed():
                 self._metered[_key(event)] = event.usage
             case AttemptUsed() if _key(event) in self._asked:
