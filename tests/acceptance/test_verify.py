@@ -78,7 +78,11 @@ TAMPERING: dict[str, tuple[Tamper, str]] = {
     "log edited": (lambda u: find_log(u).write_text("all is well\n"), "log of 'test -f step-1.txt; echo looked'"),
     "log removed": (lambda u: find_log(u).unlink(), "found no log"),
     "verdict changed": (lambda u: rewrite(u, "CheckEnded", '"exit_code":0', '"exit_code":1'), "journal up to event"),
-    "level changed": (lambda u: rewrite(u, "StepFinished", '"attempts":1', '"attempts":2'), "journal up to event"),
+    "level changed": (
+        lambda u: rewrite(u, "StepFinished", '"level":"kept"', '"level":"proved"'),
+        "journal up to event",
+    ),
+    "attempts changed": (lambda u: rewrite(u, "StepFinished", '"attempts":1', '"attempts":2'), "journal up to event"),
     "event removed": (
         lambda u: change(
             u, "DELETE FROM events WHERE seq = (SELECT max(seq) FROM events WHERE step = 'step-1' AND kind != ?)", ""
