@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit.builders import Scene, attempt, attempted, checked, finish, gate_for, prepared, record, step_of
 from tools.docs.reportschema import render_schema, report_schema
 
@@ -25,6 +26,7 @@ from drumline.views.graphsvg import Box, graph_svg
 from drumline.views.reporthtml import report_html
 from drumline.views.reportmd import report_md
 from drumline.views.runreport import History, list_spans, run_report
+from drumline.views.timelinesvg import KINDS
 
 SHIPPED = Path(drumline.__file__).parent / "schemas" / "report.schema.json"
 NASTY = "</style></title></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[2J|`"
@@ -303,3 +305,12 @@ def test_visits_are_spans_and_one_that_is_not_over_has_no_end() -> None:
 
 def test_the_report_is_json() -> None:
     assert json.loads(json.dumps(make()))["schema_version"] == 1
+
+
+def test_the_timeline_knows_every_node_of_a_step_at_which_an_agent_works() -> None:
+    flows = Path(drumline.__file__).parent / "flows"
+    texts = [(flows / name / "graph.yaml").read_text(encoding="utf-8") for name in ("step", "approach", "step-sweep")]
+    asking = [node for text in texts for node, told in yaml.safe_load(text)["nodes"].items() if told["type"] == "agent"]
+
+    assert "diagnose" in asking
+    assert {KINDS.get(node) for node in asking} == {"implement"}

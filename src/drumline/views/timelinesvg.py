@@ -14,7 +14,10 @@ LEAST_BAR = 2.0
 IDLE = 20.0
 """Seconds without work that are drawn as a break."""
 TICKS = 6
-KINDS = {"implement": "implement", "fix": "implement", "checks": "check", "check": "check", "land": "land"}
+WORKING = ("implement", "fix", "approach", "orient", "analyse", "improve")
+READING = ("inspect", "diagnose", "review", "confirm", "sweep", "look_around", "handoff", "hand_over")
+"""The nodes of the shipped flows at which an agent works."""
+KINDS = {**dict.fromkeys((*WORKING, *READING), "implement"), "checks": "check", "check": "check", "land": "land"}
 
 
 class Piece(Record):
