@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import cast
+
 import pytest
 from tests.unit.builders import DRIVER, Scene, attempt, finish, gate_for, join, prepared, step_of
 
+from drumline.cli.desk import Desk
 from drumline.cli.keys import split_keys
 from drumline.core import events as ev
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import GateId, RunId, StepId
 from drumline.record import replace
+from drumline.store.sqlite import SqliteStore
 from drumline.views.board import board_segments
 from drumline.views.focus import Entry, Focus, Panel, move, panel_rows, scroll, toggle
 from drumline.views.transcript import Happened
+from drumline.wiring import Project
 
 STEPS = [StepId(f"step-{number}") for number in range(1, 4)]
 SCENE = Scene(
@@ -142,6 +148,26 @@ def test_a_long_line_of_a_panel_is_folded_and_none_of_it_is_lost() -> None:
     assert " ".join(" ".join(texts[2:7]).split()).startswith(words)
     assert "1-6 of 32" in texts[0]
     assert len(rows) == 12
+
+
+def test_pages_of_a_panel_with_long_lines_leave_none_out() -> None:
+    words = " ".join("word" for _ in range(20))
+    lines = tuple(f"<{n}> {words}" for n in range(20))
+    desk = Desk(
+        project=cast(Project, None),
+        run=RunId("r"),
+        look=lambda step: SCENE.snapshot(),
+        store=cast(SqliteStore, None),
+        inbox=lambda: nullcontext(cast(SqliteStore, None)),
+        focus=Focus(keys=True, panel=Panel(title="logs", lines=lines)),
+    )
+    seen: set[str] = set()
+    for _ in lines:
+        rows = desk.draw(SCENE.snapshot(), 40, 12, 0)
+        seen |= {row[0][0].split()[0] for row in rows if row[0][0].startswith("<")}
+        desk.press(" ", SCENE.snapshot())
+
+    assert seen == {f"<{n}>" for n in range(20)}
 
 
 def test_a_long_question_is_folded_above_the_answer_that_is_typed() -> None:

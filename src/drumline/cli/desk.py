@@ -27,7 +27,7 @@ from drumline.store.sqlite import SqliteStore
 from drumline.views.board import board_segments
 from drumline.views.cells import Row, flatten
 from drumline.views.evidence import evidence_lines
-from drumline.views.focus import NO_FOCUS, Entry, Focus, Panel, move, scroll, toggle
+from drumline.views.focus import NO_FOCUS, Entry, Focus, Panel, count_shown, move, scroll, toggle
 from drumline.views.gates import list_choices, split_question
 from drumline.views.snapshot import Snapshot
 from drumline.views.why import why
@@ -47,9 +47,12 @@ class Desk:
     inbox: Callable[[], AbstractContextManager[SqliteStore]]
     focus: Focus = NO_FOCUS
     quitted: bool = False
+    _page: int = PAGE
 
     def draw(self, snapshot: Snapshot, width: int, height: int, tick: int) -> list[Row]:
         """The board with what is chosen on it."""
+        if self.focus.panel is not None:  # a page skips no line that was not shown
+            self._page = max(1, min(PAGE, count_shown(self.focus.panel, width, height)))
         return board_segments(snapshot, width=width, height=height, tick=tick, focus=self.focus)
 
     def press(self, key: str, snapshot: Snapshot) -> None:
@@ -93,7 +96,8 @@ class Desk:
                 self.focus = replace(self.focus, note="")
 
     def _scroll(self, key: str) -> None:
-        by = {"up": -1, "k": -1, "down": 1, "j": 1, "enter": 1, "pgup": -PAGE, "pgdn": PAGE, " ": PAGE, "b": -PAGE}
+        page = self._page
+        by = {"up": -1, "k": -1, "down": 1, "j": 1, "enter": 1, "pgup": -page, "pgdn": page, " ": page, "b": -page}
         if key in ("q", "esc"):
             self.focus = replace(self.focus, panel=None)
         elif key in by:

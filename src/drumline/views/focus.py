@@ -75,22 +75,33 @@ def scroll(focus: Focus, by: int) -> Focus:
     return replace(focus, panel=replace(focus.panel, top=top))
 
 
+def count_shown(panel: Panel, wide: int, high: int) -> int:
+    """How many lines of the text are shown."""
+    return len(_fit_lines(panel, wide, high - 2))
+
+
 def panel_rows(panel: Panel, wide: int, high: int) -> list[Row]:
     """The whole board while a panel is open."""
     room = high - 2
-    shown: list[Row] = []
-    last = panel.top
-    for line in panel.lines[panel.top : panel.top + room]:
-        parts = fold(line.expandtabs(4), wide)
-        if last > panel.top and len(shown) + len(parts) > room:
-            break
-        shown += [[(part, _INKS.get(line[:1], ""))] for part in parts]
-        last += 1
-    place = f"{panel.top + 1}-{last} of {len(panel.lines)}"
+    fitting = _fit_lines(panel, wide, room)
+    shown: list[Row] = [[(part, _INKS.get(line[:1], ""))] for line, parts in fitting for part in parts]
+    place = f"{panel.top + 1}-{panel.top + len(fitting)} of {len(panel.lines)}"
     title = fit(flatten(panel.title), wide - width(place) - 1)
     blank: Row = [("", "")]
     body = [*shown[:room], *[blank] * (room - len(shown))]
     return [[(title, "title"), (" ", ""), (place, "dim")], *body, [(cut(PANEL_KEYS, wide), "dim")]]
+
+
+def _fit_lines(panel: Panel, wide: int, room: int) -> list[tuple[str, list[str]]]:
+    """The lines from the top that fit, and always one, each with the parts that it is folded into."""
+    found: list[tuple[str, list[str]]] = []
+    for line in panel.lines[panel.top : panel.top + room]:
+        parts = fold(line.expandtabs(4), wide)
+        room -= len(parts)
+        if found and room < 0:
+            break
+        found.append((line, parts))
+    return found
 
 
 def entry_rows(entry: Entry, wide: int, room: int) -> list[Row]:
