@@ -6,9 +6,10 @@ The rule: the name of the file is in every title, so that it can be found.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from drumline.core.events import CheckEnded, ComparisonEnded, Event
+from drumline.core.events import AttemptStarted, CheckEnded, ComparisonEnded, Event
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import FINAL, NO_STEP, PREFLIGHT, StepId
@@ -20,7 +21,9 @@ from drumline.views.evidence import TREES, describe_compared
 from drumline.views.visitlogs import PROMPT, SETUP, WORKED, number_logs
 
 _LOST = re.compile(r"\.lost-\d+")
-
+CUT_SHORT = "cut short"
+UNFIT = "an answer that did not fit its schema"
+EITHER = "cut short, or an answer that did not fit its schema"
 
 _TREES = {against.value: words for against, words in TREES.items()}
 """By how the names of their logs begin."""
@@ -29,11 +32,15 @@ WHERE = {PREFLIGHT: "before the first step", FINAL: "on the head of the run bran
 
 
 class Titles(Record):
-    """What a step's stream says of its logs: the visits of attempts, and what checks came to."""
+    """What a step's stream says of its logs: the visits of attempts, and what checks came to.
+
+    `asides` says why earlier logs of an attempt were set aside, by its number, where it was not cut short.
+    """
 
     step: StepId = NO_STEP
     visits: Mapping[str, Key] = field(default_factory=dict)
     checks: Mapping[str, CheckEnded] = field(default_factory=dict)
+    asides: Mapping[int, str] = field(default_factory=dict)
     compared: Mapping[str, tuple[Against, Compared]] = field(default_factory=dict)
 
     def name(self, log: str) -> str:
@@ -49,7 +56,7 @@ class Titles(Record):
         elif kind in (WORKED, PROMPT) and number.isdigit():
             told = f"attempt {number}{self._at(f'{kind}-{number}')}"
             told = f"prompt of {told}" if kind == PROMPT else told
-            told += ", cut short" if lost else ""
+            told += f", {self.asides.get(int(number), CUT_SHORT)}" if lost else ""
         elif kind == SETUP:
             told = "setup"
         return f"{told} ({log})" if told else log
@@ -87,5 +94,19 @@ def read_titles(events: Iterable[Event], step: StepId) -> Titles:
         step=step,
         visits=number_logs(told),
         checks={event.log: event for event in told if isinstance(event, CheckEnded) and event.log},
+        asides=_list_asides(told),
         compared={log: found for log, found in compared if log},
     )
+
+
+def _list_asides(events: Iterable[Event]) -> dict[int, str]:
+    """Why earlier logs of an attempt were set aside: begun once it was asked again; else its driver was lost, too."""
+    begun = [event for event in events if isinstance(event, AttemptStarted)]
+    times = Counter(event.attempt for event in begun)
+    return {
+        event.attempt: UNFIT if times[event.attempt] == 1 else EITHER for event in begun if _may_repeat(event, times)
+    }
+
+
+def _may_repeat(event: AttemptStarted, times: Mapping[int, int]) -> bool:
+    return event.reads or times[event.attempt] == 1
