@@ -39,7 +39,7 @@ FIGURES = (
     ("explanation/homes.md", "files over {} MB", tokens.LIMIT >> 20),
     ("explanation/proof.md", "There are at most {} of a step", WORDS[mutants.MOST]),
     ("explanation/proof.md", "they take at most {} times as long as its checks", WORDS[mutation.MOST_TIMES]),
-    ("explanation/proof.md", "Of one ignored folder, {:,} files are compared", compare.MOST_READ),
+    ("reference/proof.md", "Of one ignored folder, {:,} files are compared", compare.MOST_READ),
     ("explanation/review.md", "it changes {} files or more", WORDS[risk.MANY_FILES]),
     ("explanation/review.md", "go back to the step's agent {}, without", WORDS[reviewing.MOST_REVIEWS]),
     ("how-to/agents.md", "silent for `agent_idle` ({:g} minutes)", SETTINGS.agent_idle / MINUTE),
