@@ -59,6 +59,22 @@ def test_the_checks_pass_at_the_second_try(user: User) -> None:
     assert work_files(user)["answer.txt"] == "42\n"
 
 
+def test_a_run_of_a_flow_with_an_agent_is_reported(user: User) -> None:
+    (ran,) = type_commands(user, "fix-until-green")
+    assert ran.code == 0, ran.err
+
+    data = user.drumline("report", "--json").json
+    told = user.drumline("report", "--md")
+    page = user.drumline("report", "--html", "-o", "report.html")
+
+    steps = data["steps"]
+    assert isinstance(steps, list)
+    assert (data["state"], steps[0]["id"], steps[0]["level"]) == ("done", "flow", "unproved")
+    assert [span["node"] for span in steps[0]["spans"]] == ["work", "prove", "work", "prove"]
+    assert "# fix-until-green: done" in told.out, told.err
+    assert page.code == 0, page.err
+
+
 def test_release_notes_are_saved_once_somebody_has_read_them(user: User) -> None:
     asked, saved = type_commands(user, "release-notes")
 

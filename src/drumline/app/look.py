@@ -12,7 +12,7 @@ from drumline.core.events import ATTEMPTS, AttemptUsed, GateOpened, SessionOpene
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowStarted
 from drumline.core.flow.model import Flow
-from drumline.core.ids import FLOW, DriverId, GateId, RunId, StepId, Stream
+from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.plan import Marks, Problem
 from drumline.core.recorded import Recorded
 from drumline.core.runfold import fold_run
@@ -170,7 +170,7 @@ class Watcher:
         kind = type(recorded.event).__name__
         if step in self._walks and kind in WALK_KINDS:
             self._walks[step].add(recorded.event, recorded.at)
-        if kind not in FLOW_KINDS and step != FLOW:  # a flow by itself has no work that proofs are about
+        if kind not in FLOW_KINDS and self.state.lands:  # a flow by itself has no work that proofs are about
             fold_step(self._steps[step], [recorded.event])
         if not isinstance(recorded.event, TOLD_ON_THE_WAY):  # what is being done is what it was before
             self._latest[step] = recorded

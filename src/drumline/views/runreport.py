@@ -254,7 +254,7 @@ def _make_step(
 ) -> StepMade:
     run, finished, proof = snapshot.run, snapshot.run.finished.get(step.id), find_proof(snapshot.run, step.id)
     entries = history.streams.get(step.id, ())
-    state = _fold(entries)
+    state = _fold(run, entries)
     judged, worked = _find_judged(run, step, state, history)
     return StepMade(
         id=step.id,
@@ -330,10 +330,12 @@ def _find_judged(run: RunState, step: Step, state: StepState, history: History) 
     finished = run.finished.get(step.id)
     if finished is None or finished.landed_by not in history.streams:
         return step, state
-    return run.find_step(finished.landed_by) or step, _fold(history.streams[finished.landed_by])
+    return run.find_step(finished.landed_by) or step, _fold(run, history.streams[finished.landed_by])
 
 
-def _fold(entries: Sequence[Recorded]) -> StepState:
+def _fold(run: RunState, entries: Sequence[Recorded]) -> StepState:
+    if not run.lands:  # a flow by itself has no work that proofs are about
+        return StepState()
     return fold_step(StepState(), [one.event for one in entries if type(one.event).__name__ not in FLOW_KINDS])
 
 
