@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import tempfile
@@ -36,6 +37,11 @@ def harness(tmp_path: Path) -> Iterator[Harness]:
 def user(tmp_path: Path) -> Iterator[User]:
     with leaving_nothing(tmp_path):
         yield make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"]))
+
+
+def attempts_of(user: User) -> list[Path]:
+    """The logs of a step's attempts."""
+    return sorted((user.repo / ".git" / "drumline" / "runs").glob("*/step-1/attempt-*.log"))
 
 
 def let_go(harness: Harness) -> None:
@@ -178,6 +184,28 @@ def test_the_worktree_of_a_step_that_is_closed_while_it_is_in_work_goes_with_it(
     assert list(worktrees(harness).glob("*/work@1")) == []
     label = "cancelled" if words == ("cancel",) else "skipped"
     assert harness.git("show", f"refs/drumline/{run}/step-1/{label}:half") == "half"
+
+
+@pytest.mark.parametrize("named", [0, 1], ids=["retry", "cancel"])
+def test_gc_names_commands_that_go_on_with_a_blocked_step_or_give_it_up(user: User, named: int) -> None:
+    user.play({"match": {"step": "step-1"}, "write": {"half": "half"}})
+    assert user.run("--retries", "0", "--autonomy", "autopilot").code == 2
+    run, before = user.status()["run"], len(attempts_of(user))
+    told = user.drumline("gc", "--json").json["leftovers"]
+    assert isinstance(told, list)
+    (left,) = [one for one in told if one["kind"] == "worktree"]
+    advice = re.findall(r"drumline ([^,]+?)(?:,| if|$)", left["reason"])
+
+    done = user.drumline(*advice[named].split())
+
+    assert advice == [f"retry step-1 --run {run} --resume", f"cancel {run}"]
+    assert done.code == (2, 0)[named], done.text
+    assert (len(attempts_of(user)) > before) is (named == 0)
+    if named == 1:
+        assert user.status()["state"] == "cancelled"
+        assert not Path(left["path"]).exists()
+        assert user.git("show", f"refs/drumline/{run}/step-1/blocked:half") == "half"
+        assert user.drumline("cancel").code == 3
 
 
 def test_a_driver_that_is_terminated_while_it_lands_leaves_no_worktree(harness: Harness) -> None:

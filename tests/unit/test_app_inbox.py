@@ -205,11 +205,15 @@ def test_a_run_that_can_go_on_is_talked_to(events: list[ev.Event]) -> None:
     check_open(run_of(*events))
 
 
-def test_only_what_has_not_ended_can_be_cancelled() -> None:
-    check_cancel(run_of())
+@pytest.mark.parametrize("events", [[], [ev.RunEnded(state=RunEnd.BLOCKED)], [ev.RunEnded(state=RunEnd.FAILED)]])
+def test_what_goes_on_or_waits_for_somebody_can_be_cancelled(events: list[ev.Event]) -> None:
+    check_cancel(run_of(*events))
 
-    with pytest.raises(InvalidInput, match="has ended as blocked"):
-        check_cancel(run_of(ev.RunEnded(state=RunEnd.BLOCKED)))
+
+@pytest.mark.parametrize("state", [RunEnd.DONE, RunEnd.CANCELLED])
+def test_what_is_over_is_not_cancelled(state: RunEnd) -> None:
+    with pytest.raises(InvalidInput, match=f"has ended as {state}; nothing is left to stop"):
+        check_cancel(run_of(ev.RunEnded(state=state)))
 
 
 def test_without_a_driver_an_answer_takes_effect_at_once() -> None:

@@ -94,12 +94,14 @@ def test_the_answer_about_a_blocked_step_tries_it_again_skips_it_or_stops(
     assert said[1:] == follows
 
 
-def test_cancel_counts_once_and_not_after_the_end() -> None:
+def test_cancel_counts_once_and_not_once_the_run_is_over() -> None:
     cancel = ev.CancelRequested(by="me", reason="why")
 
     assert outcome("cancel") == [cancel]
     assert outcome("cancel", cancel) == []
-    assert outcome("cancel", ev.RunEnded(state=RunEnd.BLOCKED)) == []
+    assert outcome("cancel", ev.RunEnded(state=RunEnd.DONE)) == []
+    assert outcome("cancel", ev.RunEnded(state=RunEnd.BLOCKED)) == [cancel]
+    assert outcome("cancel", ev.RunEnded(state=RunEnd.FAILED)) == [cancel]
 
 
 def test_pause_counts_once_and_only_while_the_run_goes_on() -> None:

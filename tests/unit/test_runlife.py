@@ -103,7 +103,7 @@ OPENS: dict[RunPhase, set[type[ev.Event]]] = {
         and not isinstance(event, ev.RunParked | ev.RunEnded | ev.PauseRequested)
     },
 }
-OPENS[P.ENDED] = OPENS[P.PARKED] - {ev.CancelRequested}
+OPENS[P.ENDED] = OPENS[P.PARKED]
 LEADS = {
     (P.NEW, ev.RunStarted): P.BEGUN,
     (P.BEGUN, ev.PlanPinned): P.OPEN,
@@ -113,6 +113,7 @@ LEADS = {
     (P.PARKED, ev.GateAnswered): P.OPEN,
     (P.PARKED, ev.StepReopened): P.OPEN,
     (P.PARKED, ev.RunResumed): P.OPEN,
+    (P.ENDED, ev.CancelRequested): P.OPEN,
     (P.ENDED, ev.StepReopened): P.OPEN,
     (P.ENDED, ev.RunResumed): P.OPEN,
 }

@@ -210,7 +210,9 @@ def _explain_need(cleanup: Cleanup, state: RunState, step: StepId) -> str:
     how = f"its step is {finished.state}" if finished else "its step is not finished"
     if not state.lands:
         how = f"its flow is {state.ended.state if state.ended else 'not finished'}"
-    return f"{how}: drumline resume {state.id}, or drumline cancel {state.id} if it is not wanted"
+    # A resume does not try again what is stuck.
+    onward = f"retry {step} --run {state.id} --resume" if finished and state.is_stuck else f"resume {state.id}"
+    return f"{how}: drumline {onward}, or drumline cancel {state.id} if it is not wanted"
 
 
 @asynccontextmanager

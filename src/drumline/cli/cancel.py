@@ -15,7 +15,10 @@ from drumline.ports.journal import Message
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is recorded.")
 @json_option
 def command(run: str, reason: str, as_json: bool) -> int:
-    """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays. `resume` drives it on."""
+    """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays. `resume` drives it on.
+
+    A run that is blocked or failed is given up: its worktrees go, and a ref keeps what was in them.
+    """
     request = Request(
         message=Message(kind="cancel", comment=reason), check=lambda state, look: check_cancel(state), done="cancelled"
     )

@@ -307,6 +307,7 @@ def _mode(state: RunState, event: ev.ModeChanged) -> None:
 
 def _cancel(state: RunState, event: ev.CancelRequested) -> None:
     state.cancel = event
+    state.ended = None  # a run that was stuck ends once more, as cancelled
 
 
 def _pause(state: RunState, event: ev.PauseRequested) -> None:

@@ -102,6 +102,7 @@ TRANSITIONS: Mapping[RunPhase, Mapping[type[ev.Event], RunPhase]] = MappingProxy
         RunPhase.ENDED: {
             **dict.fromkeys(_STAYING, RunPhase.ENDED),
             ev.GateAnswered: RunPhase.ENDED,
+            ev.CancelRequested: RunPhase.OPEN,
             ev.StepReopened: RunPhase.OPEN,
             ev.RunResumed: RunPhase.OPEN,
         },

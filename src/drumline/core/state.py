@@ -14,7 +14,7 @@ from drumline.core.ids import Commit, GateId, RunId, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Reading, Step, find_run_walk
 from drumline.core.queue import Queue
 from drumline.core.runlife import RunPhase
-from drumline.core.vocabulary import STUCK, Mode
+from drumline.core.vocabulary import STUCK, Mode, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import State, field
 
@@ -139,6 +139,12 @@ class RunState(State):
         if self.version < len(_FIRST):
             return _FIRST[self.version]
         return RunPhase.ENDED if self.ended is not None else RunPhase.PARKED if self.parked else RunPhase.OPEN
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it ended, and its work waits for a person who goes on with it or gives it up."""
+        ends = (RunEnd.BLOCKED, RunEnd.FAILED) if self.lands else (RunEnd.BLOCKED,)  # a flow that failed is over
+        return self.ended is not None and self.ended.state in ends
 
     def find_step(self, step: StepId) -> Step | None:
         """A step of the plan, or one of the walks of the run itself; None if there is none of that name."""

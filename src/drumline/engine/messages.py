@@ -31,7 +31,8 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             answered = take_answer(run, message)
             return [answered, *_follow(run, answered)] if answered else []
         case "cancel":
-            return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
+            over = run.cancel or (run.ended is not None and not run.is_stuck)
+            return [] if over else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "pause":
             idle = run.pause or run.cancel or run.parked or run.ended
             return [] if idle else [ev.PauseRequested(by=message.by, reason=message.comment)]
