@@ -101,6 +101,19 @@ def test_an_answer_to_an_open_gate_is_fine() -> None:
     check_answer(run_of(GATE), "g", "no")
 
 
+def test_the_word_that_stands_for_an_answer_is_refused_and_the_command_with_ones_own_words_is_named() -> None:
+    run = run_of(question(step_of("a"), 1, "Which?"), GATE)
+
+    with pytest.raises(InvalidInput, match="TEXT stands for what you want to say") as refused:
+        check_answer(run, "question-a", "TEXT")
+    with pytest.raises(InvalidInput, match="TEXT stands for what you want to say") as commented:
+        check_answer(run, "g", "yes", "TEXT")
+    check_answer(run, "question-a", "the TEXT")
+
+    assert refused.value.hint == "drumline answer question-a 'your own words'"
+    assert commented.value.hint == "drumline answer g yes --comment 'your own words'"
+
+
 @pytest.mark.parametrize(
     ("events", "message"),
     [([finish("a")], "has landed"), ([WORKING], "is in work"), ([DECLARED], "declares a done")],

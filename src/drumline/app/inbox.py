@@ -9,6 +9,7 @@ from shlex import quote
 
 from drumline.app.catalog import read_run
 from drumline.app.naming import find_step
+from drumline.core.gateevents import GateOpened
 from drumline.core.gates import check_reply
 from drumline.core.ids import GateId, RunId, StepId, Stream
 from drumline.core.nearest import did_you_mean
@@ -23,7 +24,7 @@ from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.roster import Roster
-from drumline.views.gates import answer_command
+from drumline.views.gates import ANY_TEXT, answer_command
 from drumline.views.snapshot import Snapshot
 
 TRIES = 20
@@ -59,7 +60,20 @@ def check_answer(run: RunState, gate: str, choice: str, comment: str | None = No
     if found.answer is not None:
         who = f" by {found.answer.by}" if found.answer.by else ""
         raise InvalidInput(f"gate {gate!r} was answered {found.answer.choice!r}{who} already", hint="drumline status")
+    _check_filled(found.opened, choice, comment or "")
     check_reply(found.opened, choice, comment)
+
+
+def _check_filled(opened: GateOpened, choice: str, comment: str) -> None:
+    """Refuse the word that stands for a person's own words in a command: it was copied as it is shown."""
+    if choice.strip() == ANY_TEXT and ANY_TEXT not in opened.options:
+        own = "'your own words'"
+    elif comment.strip() == ANY_TEXT:
+        own = f"{quote(choice)} --comment 'your own words'"
+    else:
+        return
+    message = f"{ANY_TEXT} stands for what you want to say to gate {opened.gate!r}; say that instead"
+    raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} {own}")
 
 
 def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
