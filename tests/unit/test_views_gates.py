@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.builders import gate_for
+from tests.unit.builders import gate_for, step_of
 
 from drumline.core.events import GateOpened
+from drumline.core.gateevents import Doubt
+from drumline.core.gates import accept, blocked, question
+from drumline.core.ids import StepId
+from drumline.core.proof import Level
 from drumline.core.vocabulary import GateKind
 from drumline.record import replace
 from drumline.views.focus import Entry, entry_rows
@@ -56,6 +60,17 @@ def test_a_diff_is_shown_as_it_will_be_applied() -> None:
 def test_a_short_question_is_one_line_however_it_is_written() -> None:
     assert split_question(ask("Is it\ngood?")) == ("Is it good?", [])
     assert ask_shortly(ask("Is it\ngood?")) == "Is it good? (approve or reject)"
+
+
+def test_what_lines_part_in_a_question_is_parted_by_signs_in_one_line() -> None:
+    stuck = blocked(step_of("a"), 1, "the tax rate\nis not known")
+    doubts = [Doubt(step=StepId(name), level=Level.KEPT) for name in ("a", "b")]
+
+    asked, accepted = split_question(stuck)[0], split_question(accept(doubts))[0]
+
+    assert asked.endswith("is blocked: the tax rate is not known. What shall it do?")
+    assert accepted.endswith("): a: kept; b: kept. Accept that?")
+    assert split_question(question(step_of("a"), 1, "Shall I use\nPython?"))[0].endswith("Shall I use Python?")
 
 
 def test_progress_shows_what_there_is_to_judge_by_below_the_command_that_answers() -> None:

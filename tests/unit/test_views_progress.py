@@ -252,7 +252,7 @@ def test_gates_name_the_command_that_answers_them() -> None:
     lines = tell(gate, ev.RunParked(gates=(GateId("wave-1"),)), answered)
 
     assert [(line.event, line.text) for line in lines] == [
-        ("gate", "gate wave-1 asks: Look: - step-1: at it (continue or stop) → drumline answer wave-1 continue"),
+        ("gate", "gate wave-1 asks: Look: step-1: at it (continue or stop) → drumline answer wave-1 continue"),
         ("parked", "parked: nothing can go on until wave-1 is answered"),
         ("answered", "gate wave-1 answered stop by ann: not yet"),
     ]

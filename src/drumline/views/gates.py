@@ -18,6 +18,7 @@ LONGEST = 400
 """Characters of a question in a line of progress."""
 SHORT_QUESTION = 120
 """Characters of a question that is told in one line, however it was written."""
+_STOPS = (".", ":", ";", "?", "!", ",", "…")
 _PARAGRAPHS = re.compile(r"\n\n+")
 
 
@@ -60,7 +61,7 @@ def split_question(opened: GateOpened) -> tuple[str, list[str]]:
 
     The first line says it; of a text that a flow's author wrote, the last paragraph that asks. A short text is whole.
     """
-    whole = flatten(opened.question)
+    whole = _join_lines(opened)
     if len(whole) <= SHORT_QUESTION:
         return whole, []
     own = opened.kind in (GateKind.APPROVAL, GateKind.INPUT)
@@ -71,6 +72,20 @@ def split_question(opened: GateOpened) -> tuple[str, list[str]]:
         return flatten(asking, LONGEST), split_lines("\n".join(parts))
     first, *more = (line.rstrip(";") for line in split_lines(opened.question))
     return flatten(first, LONGEST), more
+
+
+def _join_lines(opened: GateOpened) -> str:
+    """The question in one line; what a list or our own last sentence parts by lines, a sign parts there, too."""
+    lines = [flatten(line) for line in opened.question.splitlines() if line.strip()]
+    own = opened.kind not in (GateKind.APPROVAL, GateKind.INPUT)
+    ours = bool(own and lines and lines[-1] not in opened.asks and lines[-1][:1].isupper())
+    joined = ""
+    for number, line in enumerate(lines, 1):
+        item = own and line.startswith("- ")
+        sign = ";" if item else "." if ours and number == len(lines) else ""
+        sign = "" if joined.endswith(_STOPS) else sign
+        joined = f"{joined}{sign} {line.removeprefix('- ') if item else line}" if joined else line
+    return joined
 
 
 def ask_shortly(opened: GateOpened) -> str:
