@@ -85,6 +85,28 @@ def test_a_branch_that_moved_gets_a_merge_commit_and_one_that_conflicts_stays_as
     assert user.git("status", "--porcelain", "both.txt", "step-1.txt") == ""
 
 
+@pytest.mark.parametrize("path", ["step-1.txt", "both.txt"], ids=["unknown to git", "tracked"])
+def test_uncommitted_changes_in_the_way_are_named_with_a_command_that_works(user: User, path: str) -> None:
+    (user.repo / "both.txt").write_text("base\n", encoding="utf-8")
+    user.git("add", "both.txt")
+    user.git("commit", "-qm", "more")
+    user.run()
+    (user.repo / path).write_text("mine\n", encoding="utf-8")
+
+    refused = user.drumline("merge")
+    command = refused.err.partition("next: ")[2].partition(", then: ")[0]
+    stash, _, again = command.partition(" && ")
+    user.git(*stash.split()[1:])
+    merged = user.drumline(*again.split()[1:])
+
+    told = "not merged into main: your checkout has uncommitted changes in what the run changed"
+    assert (refused.code, f"{told} ({path}); commit them, or put them aside\n" in refused.err) == (2, True), refused.err
+    assert command == f"git stash push -u -- {path} && drumline merge {user.status()['run']}"
+    assert merged.code == 0, merged.text
+    assert (user.repo / "both.txt").read_text(encoding="utf-8") == "ours\n"
+    assert "mine" in user.git("stash", "show", "-p", "--include-untracked")
+
+
 def test_a_run_that_is_not_done_is_not_merged(user: User) -> None:
     user.play({"match": {"step": "step-1"}, "write": {"wrong.txt": "x\n"}})
     user.run("--retries", "0")

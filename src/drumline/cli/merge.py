@@ -11,7 +11,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.pullrequest import PullRequest, choose_forge, open_request, push
-from drumline.cli.merging import choose_branch
+from drumline.cli.merging import choose_branch, move
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.core.ids import Commit
@@ -22,7 +22,7 @@ from drumline.errors import InvalidInput, NeedsPerson
 from drumline.views.cells import flatten
 from drumline.views.leavings import is_among
 from drumline.wiring import Project, open_project
-from drumline.workspace.merging import commit_files, fast_forward, join, repair_merge
+from drumline.workspace.merging import commit_files, join, repair_merge
 
 
 @click.command("merge")
@@ -94,9 +94,7 @@ def _merge(project: Project, run: RunState, into: str) -> tuple[dict[str, object
     if found.commit is None:
         named = ", ".join(flatten(path) for path in found.conflicts[:5])
         raise NeedsPerson(f"not merged: both {into} and {branch} changed {named}", hint=by_hand)
-    refusal = fast_forward(repository, found.commit)
-    if refusal:
-        raise NeedsPerson(f"not merged into {into}: {refusal}", hint=by_hand)
+    move(project, run, found.commit, into=into)
     how = "fast_forward" if found.commit == tip else "merge"
     note = "" if how == "fast_forward" else f"; {into} had moved, so no check has seen this tree"
     return {"how": how, "commit": repository.head_commit()}, f"merged into {into}{note}"

@@ -7,18 +7,26 @@ said. The branch is in the journal, so the process that drives the run to its en
 
 from __future__ import annotations
 
+import shlex
+
 import click
 
 from drumline.cli.output import SCHEMA_VERSION, is_terminal, print_json, say
 from drumline.core.acceptance import is_accepted
+from drumline.core.ids import Commit
+from drumline.core.plaintext import name_some
 from drumline.core.proof import Level, Proof
 from drumline.core.state import RunState
 from drumline.core.task import STEP
 from drumline.core.vocabulary import RunEnd
 from drumline.errors import InvalidInput, NeedsPerson
+from drumline.views.cells import flatten
 from drumline.views.gates import merge_command
 from drumline.wiring import Project
-from drumline.workspace.merging import fast_forward, read_stat, repair_merge
+from drumline.workspace.merging import fast_forward, list_in_way, read_stat, repair_merge
+
+MOST_STASHED = 5
+"""How many files are named in the command that puts them aside; of more, all that is uncommitted is."""
 
 
 def choose_branch(project: Project) -> str:
@@ -63,10 +71,25 @@ def merge(project: Project, run: RunState, *, as_json: bool) -> None:
     _check_checkout(project, branch, by_hand)
     if run.begun.merge_asks:
         _ask(project, run, by_hand=by_hand, as_json=as_json)
-    refusal = fast_forward(project.repository, finished.commit)
-    if refusal:
-        raise NeedsPerson(f"not merged into {branch}: {refusal}", hint=by_hand)
+    move(project, run, finished.commit, into=branch)
     _tell_merged(run, as_json=as_json)
+
+
+def move(project: Project, run: RunState, commit: Commit, *, into: str) -> None:
+    """Move the branch that is checked out to a commit; NeedsPerson if git refuses, with what is in the way."""
+    refusal = fast_forward(project.repository, commit)
+    if not refusal:
+        return
+    again, found = merge_command(run), list_in_way(project.repository, commit)
+    if not found:
+        raise NeedsPerson(f"not merged into {into}: {refusal}", hint=again)
+    paths = f" -- {shlex.join(found)}" if len(found) <= MOST_STASHED else ""
+    named = name_some(map(flatten, found))
+    raise NeedsPerson(
+        f"not merged into {into}: your checkout has uncommitted changes in what the run changed ({named}); "
+        "commit them, or put them aside",
+        hint=f"git stash push -u{paths} && {again}, then: git stash pop",
+    )
 
 
 def _tell_merged(run: RunState, *, as_json: bool) -> None:

@@ -69,6 +69,14 @@ def join(repository: Repository, tip: Commit, *, message: str) -> Joined:
     return Joined(commit=Commit(ask_git("commit-tree", tree, *links, cwd=top, given=message.encode()).line))
 
 
+def list_in_way(repository: Repository, commit: Commit) -> list[str]:
+    """What the checkout has uncommitted, or beside git, of the files that a move to a commit changes."""
+    top = repository.top
+    moved = {*ask_git("diff-tree", "-r", "-z", "--name-only", "--no-renames", "HEAD", commit, cwd=top).items}
+    told = ("--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", UNASKED)
+    return [entry[3:] for entry in ask_git("status", *told, cwd=top).items if entry[3:] in moved]
+
+
 def commit_files(repository: Repository, patterns: Sequence[str], *, message: str) -> Commit | None:
     """Commit what changed below these patterns, and nothing else; None if nothing did."""
     specs = [f":(top,glob){pattern}" for pattern in patterns]
