@@ -815,6 +815,16 @@ def test_a_transient_failure_waits_by_the_clock_and_is_tried_again(tmp_path: Pat
     assert harness.clock.now() - before == 6.0
 
 
+def test_the_model_that_an_agent_names_is_kept_with_its_attempt_and_none_where_it_names_none(tmp_path: Path) -> None:
+    plan = small_plan(step("a"), step("b", "a"))
+    harness = Harness(folder=tmp_path, plan=plan, agent=WritingAgent(outcomes={"a1": Outcome(model="opus")}))
+
+    harness.drive()
+
+    ends = [entry.event for step in "ab" for entry in harness.store.read(Stream(RUN, StepId(step)))]
+    assert [end.model for end in ends if isinstance(end, ev.AttemptEnded)] == ["opus", ""]
+
+
 def test_a_check_that_formats_the_tree_is_void_and_what_it_changed_is_restored(tmp_path: Path) -> None:
     def format_all(job: Job) -> Ended:
         for file in job.cwd.glob("*.txt") if "format" in job.argv[-1] else ():

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from drumline.core import events as ev
 from drumline.core.recorded import Recorded
-from drumline.core.routing import MODELS
 from drumline.core.taskreport import read_words
 from drumline.record import Record
 from drumline.views.cells import flatten
@@ -19,7 +18,7 @@ _NAMES = {"chunk_id": "chunkId", "tests_passed": "testsPassed"}
 
 
 class Chunk(Record, rename=_NAMES):
-    """What became of one step. `chunk` and `chunkId` are its id; `model` is the tier of its last attempt."""
+    """What became of one step. `chunk` and `chunkId` are its id; `model` that of its last attempt, null if unknown."""
 
     chunk: str
     chunk_id: str
@@ -41,9 +40,9 @@ def find_tier(entries: Sequence[Recorded]) -> str | None:
     return next((event.tier or None for event in worked), None)
 
 
-def find_model(tier: str | None) -> str | None:
-    """The word for a tier in plans in waves."""
-    return next((model for model, meant in MODELS.items() if meant == tier), None)
+def find_model(last: ev.AttemptEnded | None) -> str | None:
+    """The model that an attempt was made with; None if nobody asked for one, or if it is not known."""
+    return (last.model or None) if last is not None else None
 
 
 def summarise(last: ev.AttemptEnded | None) -> str:

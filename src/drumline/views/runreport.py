@@ -12,7 +12,6 @@ from drumline.core.codec import FLOW_KINDS
 from drumline.core.corrections import count_corrections
 from drumline.core.deliverables import Declared, find_criteria, match_declared
 from drumline.core.finalreview import count_rounds
-from drumline.core.flow.events import FlowStarted, NodeBlocked, NodeEnded, NodeLost, NodeStarted
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.recorded import Recorded
@@ -31,6 +30,7 @@ from drumline.views.findings import Finding, choose, hits_cap, list_findings
 from drumline.views.landings import Landings, measure_landings
 from drumline.views.proofs import find_proof
 from drumline.views.snapshot import Snapshot
+from drumline.views.spans import Span, list_spans
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
 from drumline.views.status import run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run, sum_step
@@ -48,14 +48,6 @@ class Used(Record):
     attempts: int
     unpriced: int
     replayed: int
-
-
-class Span(Record):
-    """One visit of a node, in seconds since 1970; without an end it was cut short, or is at work."""
-
-    node: str
-    began: float
-    ended: float | None
 
 
 class Waited(Record):
@@ -113,6 +105,7 @@ class StepMade(Record):
     landed_by: str | None
     agent: str
     tier: str | None
+    model: str | None
     summary: str
     usage: Used
     waits: tuple[Waited, ...]
@@ -274,6 +267,7 @@ def _make_step(
         landed_by=(finished.landed_by or None) if finished else None,
         agent=spell_agent(run, state.agent if state.asked is not None else name_agent(step, run.begun.profiles)),
         tier=find_tier(entries),
+        model=find_model(worked.last),
         summary=summarise(worked.last),
         usage=_use(sum_step(snapshot, step.id)),
         waits=_list_waits(step.id, gates, history.own),
@@ -288,27 +282,6 @@ def _make_step(
         edge_cases=tuple(tell_cases(finished.swept)) if finished and finished.swept else (),
         downstream=tuple(tell_updates(finished.swept)) if finished and finished.swept else (),
     )
-
-
-def list_spans(entries: Sequence[Recorded]) -> tuple[Span, ...]:
-    """The visits of a step's own flow, with their times; those of flows it calls are in the visit that called."""
-    spans: list[Span] = []
-    open_at: dict[tuple[str, int], float] = {}
-    for entry in entries:
-        match entry.event:
-            case FlowStarted(scope=""):
-                open_at.clear()
-            case NodeStarted(scope="", node=node, visit=visit):
-                open_at[(node, visit)] = entry.at
-            case NodeEnded(scope="", node=node, visit=visit) | NodeLost(scope="", node=node, visit=visit):
-                if (began := open_at.pop((node, visit), None)) is not None:
-                    spans.append(Span(node=node, began=began, ended=entry.at))
-            case NodeBlocked(scope="", node=node, visit=visit):
-                if (began := open_at.pop((node, visit), None)) is not None:
-                    spans.append(Span(node=node, began=began, ended=entry.at))
-            case _:
-                pass
-    return (*spans, *(Span(node=node, began=began, ended=None) for (node, _), began in open_at.items()))
 
 
 def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]) -> tuple[Waited, ...]:
@@ -386,7 +359,7 @@ def _tell_chunk(step: StepMade) -> Chunk:
         commit=step.commit,
         ok=step.state == StepEnd.DONE.value,
         attempts=step.attempts,
-        model=find_model(step.tier),
+        model=step.model,
         summary=step.summary,
         tests_passed=all(ran) if ran else None,
     )

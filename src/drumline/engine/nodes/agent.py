@@ -221,6 +221,7 @@ class _AgentVisit:
             seconds=round(max(0.0, self.terms.now() - self.began), 3),
             usage=self.usage,
             source=last.source,
+            model=last.model,
             session=last.session,
             question=last.question[:MOST_MESSAGE] if asks else "",
             permissions=last.permissions if asks else (),

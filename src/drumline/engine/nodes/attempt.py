@@ -188,6 +188,7 @@ class _Attempt(Record):
             seconds=round(max(0.0, self.work.services.clock.now() - began), 3),
             usage=outcome.usage,
             source=outcome.source,
+            model=outcome.model,
             session=outcome.session,
             question="" if outcome.failure else outcome.question[:MOST_MESSAGE],
             permissions=() if outcome.failure else outcome.permissions,
