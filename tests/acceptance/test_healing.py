@@ -127,6 +127,23 @@ def test_after_two_ways_a_person_hears_what_was_tried_and_can_ask_for_another(tm
     }
 
 
+def test_whoever_skips_a_step_skips_its_corrective_steps_with_it(tmp_path: Path) -> None:
+    wrong = {"match": {"step": "step-1h"}, "write": {"step-1.txt": "still wrong\n"}}
+    user = open_user(tmp_path, answer(), wrong, {**wrong, "match": {"step": "step-1h2"}})
+
+    ran = user.run("--retries", "1")
+    stuck = states_of(user.status())
+    skipped = user.drumline("skip", "step-1", "--reason", "not needed", "--resume")
+
+    assert ran.code == 2, ran.text
+    assert "blocked" in {stuck[name] for name in stuck if name.startswith("step-1h")}
+    assert skipped.code == 0, skipped.text
+    left = {name: state for name, state in states_of(user.status()).items() if name != "step-2"}
+    assert set(left.values()) == {"skipped"}
+    assert states_of(user.status())["step-2"] == "done"
+    assert "step-1 is skipped" in user.drumline("why", "step-1h2").out
+
+
 def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
     right = {"match": {"step": "step-1", "attempt": 4}, "write": {"step-1.txt": "right\n"}}
     user = open_user(tmp_path, answer(verdict="plan", cause="step-0 does it already", evidence="src/a.py:3"), right)

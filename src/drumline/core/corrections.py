@@ -10,7 +10,7 @@ from drumline.core.checklist import list_carried, list_own
 from drumline.core.events import CorrectionPlanned
 from drumline.core.gateevents import GateAnswered, GateOpened, ManualItem
 from drumline.core.ids import StepId
-from drumline.core.needs import satisfied
+from drumline.core.needs import is_skipped, satisfied
 from drumline.core.plan import Correction, Step
 from drumline.core.state import RunState
 from drumline.core.vocabulary import QUICK, PlanCause, StepEnd
@@ -140,6 +140,21 @@ def list_superseded(run: RunState) -> list[tuple[StepId, StepId]]:
         if planned.helps not in run.finished and run.rounds.get(planned.helps, 0) > planned.round
         if name in run.finished and not satisfied(run, name)
     ]
+
+
+def list_idle(run: RunState) -> list[tuple[StepId, StepId]]:
+    """Steps that are skipped although a corrective step of theirs has not landed; each with that one."""
+    return [
+        (planned.helps, name)
+        for name, planned in run.corrections.items()
+        if name in run.plan.by_id and is_skipped(run, planned.helps) and not satisfied(run, name)
+    ]
+
+
+def tell_idle(run: RunState, step: StepId, name: StepId) -> str:
+    """Why a corrective step is skipped with the step that it helps, after what became of it."""
+    finished = run.finished.get(name)
+    return "; ".join(filter(None, (finished.reason if finished else "", f"{step} is skipped")))
 
 
 def is_stuck(run: RunState, name: StepId) -> bool:

@@ -17,8 +17,10 @@ from drumline.core.corrections import (
     is_healed,
     is_stuck,
     list_helped,
+    list_idle,
     list_superseded,
     list_unhelped,
+    tell_idle,
     tell_superseded,
 )
 from drumline.core.events import Event, PauseRequested, RunResumed, StepFinished, StepReopened
@@ -65,7 +67,7 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     # One after the other: what is declared done must not be asked about in the same breath.
     settling = (
         _declarations(run, around, odd)
-        or _healings(run)
+        or _healings(run, around)
         or _refusals(run, around, horizon)
         or _questions(run, around, horizon, odd)
     )
@@ -165,7 +167,7 @@ def _list_withdrawable(run: RunState, around: Surroundings) -> list[StepId]:
     return [*sorted(declared), *over]
 
 
-def _healings(run: RunState) -> list[Command]:
+def _healings(run: RunState, around: Surroundings) -> list[Command]:
     return (
         [
             Heal(step=step, by=name)
@@ -176,6 +178,11 @@ def _healings(run: RunState) -> list[Command]:
         + [
             Close(step=name, state=StepEnd.SKIPPED, reason=run.finished[name].reason + tell_superseded(step))
             for step, name in list_superseded(run)
+        ]
+        + [
+            Close(step=name, state=StepEnd.SKIPPED, reason=tell_idle(run, step, name))
+            for step, name in list_idle(run)
+            if name not in around.claimed
         ]
         + [_after_vain_healing(run, step, name) for step, name in list_unhelped(run)]
     )
