@@ -65,6 +65,7 @@ def test_a_detached_run_goes_on_alone_and_wait_exits_as_it_did(user: User) -> No
     assert detached.out.strip() == live["run"]
     assert live["state"] == "running"
     assert early.code == 1
+    assert f"next: drumline wait {live['run']}, or to see it work: drumline attach {live['run']}" in early.err
     assert (waited.code, waited.out) == (0, "done\n")
 
 

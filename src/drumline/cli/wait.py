@@ -31,6 +31,7 @@ def command(run: str, timeout: float | None, as_json: bool) -> int:
         print_json(status_json(snapshot))
     if not over:
         say(f"run {found} is still running after {timeout:g} s")
+        say(f"  next: drumline wait {found}, or to see it work: drumline attach {found}")
         return 1
     if not as_json:
         click.echo(run_state(snapshot))
