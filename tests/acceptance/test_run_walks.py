@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.cli_user import User, leaving_nothing, make_user, states_of, step_text, wait_for
@@ -198,5 +199,59 @@ def test_a_step_whose_check_a_later_step_breaks_is_named_in_the_summary(tmp_path
     ran = user.run()
 
     assert ran.code == 2, ran.text
-    assert "step-1 Make step-1: shared.txt (its check fails on the head of the run branch)" in ran.text
+    assert "step-1 Make step-1: shared.txt (its check fails on the head of the run branch, after step-2)" in ran.text
+    assert "drumline why step-1" in ran.text
+    assert "drumline why step-2" not in ran.text
     assert "@final: node" not in ran.text
+
+
+RED = "its check fails on the head of the run branch, after step-2"
+
+
+def break_check(folder: Path) -> User:
+    """A run whose second step breaks the check of the first, with which it shares no file."""
+    checks = ["grep -q one one.txt && ! test -e two.txt"]
+    user = make_user(
+        folder, step_text("step-1", checks=checks), step_text("step-2", ["step-1"], checks=["test -s two.txt"])
+    )
+    user.play(
+        {"match": {"step": "step-1"}, "write": {"one.txt": "one\n"}},
+        {"match": {"step": "step-2"}, "write": {"two.txt": "two\n"}},
+    )
+    return user
+
+
+def test_every_view_of_a_red_head_says_so_although_a_person_accepted_it(tmp_path: Path) -> None:
+    user = break_check(tmp_path)
+
+    parked = user.run()
+    accepted = user.drumline("answer", "accept", "yes", "--resume")
+    board, why, errors = (user.type(*words).out for words in (("status",), ("why", "step-1"), ("logs", "--errors")))
+
+    assert (parked.code, accepted.code) == (2, 0), accepted.text
+    assert "clean" not in accepted.text
+    assert f"; {RED}" in why
+    assert f"step-1: {RED}" in user.type("why", "@final").out
+    assert f"but {RED}" in user.type("handoff", "step-1").out
+    assert "✓ step-1" not in board
+    assert "fails on the head, after step-2" in board
+    assert "red for step-1 0/1" in board
+    assert f"step-1: {RED}; accepted by" in errors
+    assert "the step is done" not in errors
+
+
+def test_the_report_of_a_red_head_has_a_concern_and_is_not_clean(tmp_path: Path) -> None:
+    user = break_check(tmp_path)
+
+    user.run()
+    user.drumline("answer", "accept", "yes", "--resume")
+    told: Any = user.type("report", "--json").json
+    [concern] = told["concerns"]
+
+    assert told["clean"] is False
+    assert (concern["step"], concern["settled"], concern["by"]) == ("step-1", "accepted", "drumline")
+    assert concern["title"].endswith("fails on the head of the run branch, after step-2")
+    assert [chunk["testsPassed"] for chunk in told["perChunk"]] == [False, True]
+    assert told["steps"][0]["fails_on_head"] == ["grep -q one one.txt && ! test -e two.txt"]
+    assert f"| step-1 | Make step-1 | done: {RED} |" in user.type("report").out
+    assert RED in user.type("report", "--html").out

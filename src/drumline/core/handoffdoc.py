@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from drumline.core.acceptance import list_red, tell_red
 from drumline.core.documents import find_faults
 from drumline.core.events import CheckEnded, StepFinished
 from drumline.core.flow.events import NodeEnded
@@ -63,9 +64,9 @@ def write_handoff(
     """
     step, landed = orders.step, run.finished.get(finished.landed_by, finished)
     bodies = (
-        _summarise(state, finished, landed),
+        _summarise(state, finished, landed, red=tell_red(run, step)),
         _list(f"`{path}`" for path in landed.files) if finished.state is StepEnd.DONE else "",
-        _list(_list_undone(orders, finished, landed)),
+        _list(_list_undone(run, orders, finished, landed)),
         _list(_list_deviations(run, orders, state, finished, staleness)),
         _list(tell_updates(landed.swept)) if landed.swept else "",
         _list(_list_edges(landed)),
@@ -121,11 +122,11 @@ def name_result(finished: StepFinished) -> str:
     return PARTIAL if finished.files and not finished.rejected else BLOCKED
 
 
-def _summarise(state: StepState, finished: StepFinished, landed: StepFinished) -> str:
+def _summarise(state: StepState, finished: StepFinished, landed: StepFinished, *, red: str) -> str:
     by = f" by its corrective step {landed.step}" if landed is not finished else ""
     reason = f"Skipped: {finished.reason}" if finished.state is StepEnd.SKIPPED else finished.reason
     end = f"Landed as {landed.commit}{by}." if landed.commit else reason or finished.state.value
-    level = f" It is {finished.level.value}." if finished.level else ""
+    level = f" It is {finished.level.value}{f', but {red}' if red else ''}." if finished.level else ""
     reported = read_words(state.last.message, state.last.report) if state.last else ""
     said = "" if _find_words(state) else _quote(reported)
     told = f"{strip_controls(end)}{level}".rstrip()
@@ -133,8 +134,9 @@ def _summarise(state: StepState, finished: StepFinished, landed: StepFinished) -
     return ended + (f" Its agent says:\n\n{said}" if said else "")
 
 
-def _list_undone(orders: Orders, finished: StepFinished, landed: StepFinished) -> Iterable[str]:
+def _list_undone(run: RunState, orders: Orders, finished: StepFinished, landed: StepFinished) -> Iterable[str]:
     yield from (f"fails: `{command}`" for command in finished.failing)
+    yield from (f"fails on the head of the run branch: `{command}`" for command in list_red(run, orders.step))
     yield from (f"not run: {item}" for item in orders.step.not_run)
     left = [one.finding for one in landed.findings if one.holds_up]
     yield from (f"blocker of its review: {finding.title}" for finding in left)

@@ -9,10 +9,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import assert_never
 
+from drumline.core.acceptance import list_breaking, list_red, list_red_steps
 from drumline.core.events import StepFinished
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
+from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.proof import Level
+from drumline.core.state import RunState
 from drumline.core.vocabulary import RunStanding, StepStanding
 from drumline.views.activity import checks
 from drumline.views.causes import SHORT_COMMIT, cause
@@ -268,9 +271,17 @@ def _result(snapshot: Snapshot, step: Step) -> str:
         return "declared"
     passed, total = checks(snapshot, step)
     if step.id in RUN_WALKS:
-        return f"{passed}/{total}" if total else ""
+        red = ", ".join(red.id for red in list_red_steps(snapshot.run)) if step.id == FINAL else ""
+        return (f"red for {red} " if red else "") + (f"{passed}/{total}" if total else "")
     commit = finished.commit[:SHORT_COMMIT] if finished.commit else "no commit"
-    return f"{_doubt(finished)}{passed}/{total} {commit}"
+    return f"{_tell_red(snapshot.run, step) or _doubt(finished)}{passed}/{total} {commit}"
+
+
+def _tell_red(run: RunState, step: Step) -> str:
+    if not list_red(run, step):
+        return ""
+    by = list_breaking(run, step)
+    return f"fails on the head, after {name_some(by)} " if by else "fails on the head "
 
 
 def _doubt(finished: StepFinished) -> str:
@@ -284,5 +295,7 @@ def _look(snapshot: Snapshot, step: Step, state: StepStanding, *, tick: int) -> 
     """The symbol of a step and the word for its style: for one that is done, its level decides."""
     if state is StepStanding.RUNNING:
         return SPINNER[tick % len(SPINNER)], state
+    if list_red(snapshot.run, step) or (step.id == FINAL and list_red_steps(snapshot.run)):
+        return "!", "notice"
     proof = find_proof(snapshot.run, step.id)
     return _LOOKS[proof.level] if proof else (SYMBOLS[state], state)

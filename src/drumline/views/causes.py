@@ -10,8 +10,9 @@ import shlex
 from math import inf
 from typing import assert_never
 
+from drumline.core.acceptance import list_red_steps, tell_red
 from drumline.core.events import StepFinished
-from drumline.core.ids import FLOW, DriverId, GateId, StepId
+from drumline.core.ids import FINAL, FLOW, DriverId, GateId, StepId
 from drumline.core.needs import STUCK
 from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS, Marks, Step
@@ -153,13 +154,17 @@ def tell_reason(finished: StepFinished) -> str:
 def _finished(finished: StepFinished, snapshot: Snapshot) -> Cause:
     match finished.state:
         case StepEnd.DONE if finished.step in RUN_WALKS:
-            return Cause(kind=FINISHED, text="walked to its end", hint=f"drumline logs {finished.step}")
+            steps = list_red_steps(snapshot.run) if finished.step == FINAL else ()
+            found = [f"{step.id}: {tell_red(snapshot.run, step)}" for step in steps]
+            text = "; ".join(["walked to its end", *found])
+            return Cause(kind=FINISHED, text=text, hint=f"drumline logs {finished.step}")
         case StepEnd.DONE:
             by = f"landed by {finished.landed_by}" if finished.landed_by else "landed"
             landed = f"landed as {finished.commit[:SHORT_COMMIT]}" if finished.commit else by
             proved = f"{landed}, proved by {finished.checks_passed} of {finished.checks_total} checks"
             hint = f"drumline why {finished.landed_by}" if finished.landed_by else f"drumline logs {finished.step}"
-            told = filter(None, (explain_doubt(finished) or proved, tell_review(finished)))
+            red = tell_red(snapshot.run, snapshot.run.define(finished.step))
+            told = filter(None, (explain_doubt(finished) or proved, red, tell_review(finished)))
             return Cause(kind=FINISHED, text="; ".join(told), hint=hint)
         case StepEnd.SKIPPED:
             text = flatten(finished.reason) or "no reason given"

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from drumline.core import events as ev
-from drumline.core.ids import StepId
+from drumline.core.acceptance import find_yes, list_red, list_red_steps, tell_red
+from drumline.core.ids import FINAL, StepId
 from drumline.core.recorded import Recorded
 from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
+from drumline.core.vocabulary import GateKind
 from drumline.record import Record
 from drumline.views.cells import flatten
 
@@ -90,7 +92,20 @@ def _resolve(run: RunState, step: StepId, event: ev.Event, after: Sequence[ev.Ev
         again = [later for later in after if isinstance(later, ev.CheckEnded) and later.check == event.check]
         if again and not again[-1].failed:
             return _tell_next(run, after, "passed later")
+        if step == FINAL and (accepted := _tell_red(run, event.command)):
+            return accepted
     return _tell_next(run, after, _tell_end(run, step))
+
+
+def _tell_red(run: RunState, command: str) -> str:
+    """Whose check fails on the head of the run branch, and who accepted that; empty if it is no step's own."""
+    red = [step for step in list_red_steps(run) if command in list_red(run, step)]
+    if not red:
+        return ""
+    yes = find_yes(run, red[0])
+    asked = next((gate.opened.gate for gate in run.open_gates if gate.opened.kind is GateKind.ACCEPT), "")
+    came = f"accepted by {flatten(yes.by)} at gate {yes.gate}" if yes else f"gate {asked} asks" if asked else OPEN
+    return f"{'; '.join(f'{step.id}: {tell_red(run, step)}' for step in red)}; {came}"
 
 
 def _tell_end(run: RunState, step: StepId) -> str:

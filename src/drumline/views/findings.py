@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drumline.core.acceptance import find_red
 from drumline.core.events import StepFinished
 from drumline.core.finalreview import count_rounds
 from drumline.core.findings import Found
@@ -43,8 +44,12 @@ class Finding(Record, rename={"chunk_id": "chunkId"}):
 
 
 def list_findings(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """All that reviewers found about what this run did or is about to land, in the order of its steps."""
-    return tuple(_tell(one) for _, found in _list_looks(snapshot) for one in found)
+    """All that reviewers found about what this run did or is about to land, in the order of its steps.
+
+    After that what the run found itself: checks of steps that fail on the head of the run branch.
+    """
+    looked = [one for _, found in _list_looks(snapshot) for one in found]
+    return tuple(_tell(one) for one in (*looked, *find_red(snapshot.run)))
 
 
 def choose(found: Sequence[Finding], severity: Severity) -> tuple[Finding, ...]:

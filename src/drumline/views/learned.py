@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from drumline.core.acceptance import list_red_steps
 from drumline.core.state import RunState
 from drumline.record import Record
 
 
 class Learned(Record):
-    """The figures; a `clean` run needed no fix, no corrective step and no work after a review."""
+    """The figures; a `clean` run needed no fix, no corrective step, no work after a review, and its head is green."""
 
     logged: int
     promoted: tuple[str, ...]
@@ -23,7 +24,10 @@ def describe_learned(run: RunState) -> Learned:
         logged=sum(len(one.learned) for one in finished),
         promoted=changed.promoted if changed else (),
         demoted=changed.demoted if changed else (),
-        clean=bool(finished) and not run.corrections and not any(one.fixes or one.reviews for one in finished),
+        clean=bool(finished)
+        and not run.corrections
+        and not any(one.fixes or one.reviews for one in finished)
+        and not list_red_steps(run),
     )
 
 

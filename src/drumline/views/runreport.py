@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
+from drumline.core.acceptance import list_red
 from drumline.core.codec import FLOW_KINDS
 from drumline.core.corrections import count_corrections
 from drumline.core.deliverables import Declared, find_criteria, match_declared
@@ -86,7 +87,10 @@ class Question(Record):
 
 
 class StepMade(Record):
-    """A step of the run; `critical` ones are on the chain that the run took longest for."""
+    """A step of the run; `critical` ones are on the chain that the run took longest for.
+
+    `fails_on_head` are those of its checks that fail on the head of the run branch.
+    """
 
     id: str
     title: str
@@ -103,6 +107,7 @@ class StepMade(Record):
     tests_added: tuple[str, ...]
     commit: str | None
     landed_by: str | None
+    fails_on_head: tuple[str, ...]
     agent: str
     tier: str | None
     model: str | None
@@ -265,6 +270,7 @@ def _make_step(
         tests_added=finished.new_tests if finished else (),
         commit=finished.commit if finished else None,
         landed_by=(finished.landed_by or None) if finished else None,
+        fails_on_head=list_red(run, step),
         agent=spell_agent(run, state.agent if state.asked is not None else name_agent(step, run.begun.profiles)),
         tier=find_tier(entries),
         model=find_model(worked.last),
@@ -361,7 +367,7 @@ def _tell_chunk(step: StepMade) -> Chunk:
         attempts=step.attempts,
         model=step.model,
         summary=step.summary,
-        tests_passed=all(ran) if ran else None,
+        tests_passed=all(ran) and not step.fails_on_head if ran else None,
     )
 
 

@@ -5,6 +5,7 @@ A run of a flow is a run of one step: what its walk tells stands at the top as w
 
 from __future__ import annotations
 
+from drumline.core.acceptance import tell_red
 from drumline.core.flow.state import Key
 from drumline.core.ids import StepId
 from drumline.core.plaintext import name_some
@@ -161,7 +162,7 @@ def step_reason(snapshot: Snapshot, step: StepId) -> str:
     if step in snapshot.owners and finished is None:
         return ""
     if finished is not None and (finished.is_proved or finished.state != StepEnd.DONE):
-        return finished.reason
+        return "; ".join(filter(None, (finished.reason, tell_red(snapshot.run, snapshot.run.define(step)))))
     return cause(snapshot, snapshot.run.define(step)).text
 
 

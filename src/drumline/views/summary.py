@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import assert_never
 
-from drumline.core.acceptance import is_superseded
+from drumline.core.acceptance import list_red_steps, tell_red
 from drumline.core.claims import tell_claims
 from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.flow.ends import warn_of_status
@@ -270,7 +270,6 @@ def _landed_json(step: Landed) -> dict[str, object]:
 
 def _landed(finished: StepFinished, run: RunState) -> Landed:
     step = run.plan.by_id[finished.step]
-    red = "its check fails on the head of the run branch" if is_superseded(run, step) else ""
     ignored = tell_ignored(map(flatten, finished.ignored)) if finished.ignored else ""
     healed = f"landed by {finished.landed_by}" if finished.landed_by else ""
     return Landed(
@@ -278,7 +277,9 @@ def _landed(finished: StepFinished, run: RunState) -> Landed:
         title=step.title,
         commit=finished.commit,
         proof=finished.proof,
-        note="; ".join(filter(None, (red, explain_doubt(finished) or ignored, healed, *_tell_more(finished)))),
+        note="; ".join(
+            filter(None, (tell_red(run, step), explain_doubt(finished) or ignored, healed, *_tell_more(finished)))
+        ),
     )
 
 
@@ -362,9 +363,12 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
 
 
 def _look_at_doubt(snapshot: Snapshot) -> list[str]:
-    """The command that says why the first step is not proved that could be."""
+    """The command that says why a step is in doubt: one that is asked about, then one whose check fails by now."""
     doubtful = (Level.KEPT, Level.UNPROVED)
-    steps = [f.step for f in snapshot.run.finished.values() if f.proof is not None and f.proof.level in doubtful]
+    asked = [doubt.step for gate in snapshot.run.open_gates for doubt in gate.opened.doubts]
+    red = [step.id for step in list_red_steps(snapshot.run)]
+    low = [f.step for f in snapshot.run.finished.values() if f.proof is not None and f.proof.level in doubtful]
+    steps = [*asked, *red, *low]
     return [f"drumline why {step}" for step in steps[:1]]
 
 
