@@ -133,6 +133,15 @@ def test_an_odd_line_of_the_frontmatter_costs_only_itself(tmp_path: Path, lines:
     assert found.marks[found.plan.steps[1].id].status is Status.DONE
 
 
+def test_a_line_that_is_left_out_because_of_its_tab_is_warned_of_with_the_tab(tmp_path: Path) -> None:
+    found = read(tmp_path, step_1=front("id:\tstep-1", '\tname: "A"', "status: done"))
+
+    assert found.errors == ()
+    [tabbed] = [problem.message for problem in found.problems if problem.where == "plan/step-1.md:3"]
+    assert tabbed.startswith("the line has tabs, which YAML does not allow here; with spaces in their place it is not")
+    assert "left out" in tabbed
+
+
 def test_marks_are_written_beside_a_line_that_is_not_yaml(tmp_path: Path) -> None:
     text = front("id: step-1", "name: `Cart`: the bridge", "status: ready")
     found = read(tmp_path, step_1=text)

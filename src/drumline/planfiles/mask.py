@@ -25,6 +25,7 @@ class Mask(State):
     hidden: dict[int, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     _tried: set[int] = field(default_factory=set)
+    _tabbed: set[int] = field(default_factory=set)
 
     def hide(self, line: int, start: int, end: int) -> bool:
         """Hide what is wrong with a line: its tabs, its value, or all of it; whether something was left to try."""
@@ -32,6 +33,7 @@ class Mask(State):
         spaced = written.replace("\t", " ")
         if spaced != written:
             self._replace(start, spaced)
+            self._tabbed.add(line)
             self._warn(line, "has tabs, which YAML does not allow here; read as spaces")
             return True
         if line in self._tried:
@@ -55,7 +57,10 @@ class Mask(State):
         }
         self.problems = [problem for problem in self.problems if not problem.where.endswith(f":{line}")]
         self._replace(start, "#")
-        self._warn(line, "is not YAML and is left out")
+        tabs = (
+            "has tabs, which YAML does not allow here; with spaces in their place it " if line in self._tabbed else ""
+        )
+        self._warn(line, f"{tabs}is not YAML and is left out{': take the tabs out' if tabs else ''}")
         return True
 
     def _replace(self, start: int, letters: str) -> None:
