@@ -170,6 +170,23 @@ def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
     assert "Use what step-0 has." in prompt
 
 
+def test_that_a_diagnosis_gave_no_usable_answer_is_told_where_the_step_ends(tmp_path: Path) -> None:
+    half = {"match": {"step": "step-1", "node": "diagnose"}, "say": '{"cause": "it is wrong on purpose"}'}
+    user = open_user(tmp_path, half)
+
+    ran = user.run()
+    why = user.drumline("why", "step-1").out
+    asked = user.status()["gates"]
+
+    told = "healing was tried, and the diagnosis gave no usable answer: "
+    assert ran.code == 2, ran.text
+    assert f"{told}agent failed: no answer fitted the schema" in ran.text
+    assert told in why
+    assert isinstance(asked, list)
+    assert told in asked[0]["question"]
+    assert "cut short" not in user.drumline("logs", "step-1").out
+
+
 def test_a_diagnosis_that_changes_files_is_void(tmp_path: Path) -> None:
     user = open_user(tmp_path, {**answer(), "write": {"step-1.txt": "right\n"}})
 
