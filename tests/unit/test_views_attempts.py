@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.unit.builders import TREE, Scene, join, prepared, step_of
+from tests.unit.builders import TREE, Scene, finish, join, prepared, step_of
 
 from drumline.core import events as ev
-from drumline.core.ids import StepId
+from drumline.core.ids import StepId, Tree
 from drumline.core.vocabulary import StepEnd
 from drumline.views.attempts import attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.board import board_segments
@@ -74,6 +74,21 @@ def test_why_tells_what_was_used_and_that_nothing_was_changed() -> None:
 
     assert idle.notes == ("x used 3 input tokens, unpriced", f"after attempt 1 {UNCHANGED}")
     assert busy.notes == ()
+
+
+def test_why_says_of_a_last_attempt_that_added_nothing_that_the_work_is_of_those_before_it() -> None:
+    begun = ev.StepStarted(step=A)
+    later = ev.AttemptStarted(node="implement", attempt=2, tree=Tree("changed"))
+    ended = ev.AttemptEnded(node="implement", attempt=2, tree=Tree("changed"), unchanged=True)
+    added = [*tried(1), later, ended]
+
+    open_ = why(scene(*added, events=[begun]).snapshot(), A)
+    landed = why(scene(*added, events=[begun, finish("a")]).snapshot(), A)
+
+    assert open_.notes == (
+        "attempt 2 called itself done and added nothing; the work is that of the attempts before it",
+    )
+    assert landed.notes == ()
 
 
 def test_the_board_tells_what_a_run_has_cost_so_far_and_nothing_where_nobody_counts() -> None:

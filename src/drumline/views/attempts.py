@@ -15,6 +15,7 @@ from drumline.core.routing import spell_agent
 from drumline.core.spending import count_attempt
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.vocabulary import StepEnd
 from drumline.record import Record, field
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
@@ -116,16 +117,25 @@ def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str
     """What is worth knowing of a step beside its cause: what its agents used, and what was remarkable about them."""
     used = run.usage.get(step, {})
     told = [f"{flatten(spell_agent(run, name))} used {words}" for name in used if (words := describe_usage(used[name]))]
-    last = state.last if state is not None else None
-    if last is not None and last.unchanged:
-        told.append(f"after attempt {last.attempt} {UNCHANGED}")
     finished = run.finished.get(step)
+    if state is not None and (finished is None or finished.state is not StepEnd.DONE):
+        told += _note_idle(state)
     if finished is not None and finished.mutants.tried:
         noticed = f"{count_noun(finished.mutants.tried, 'mutant')} tried, all noticed by its checks"
         told.append(tell_survivors(finished.mutants) or noticed)
     if finished is not None and finished.claims:
         told.append(tell_claims(finished.claimed, finished.claims))
     return (*told, *map(flatten, list_notices(run, step, state)[-MOST_NOTICES:]))
+
+
+def _note_idle(state: StepState) -> list[str]:
+    """That the last attempt changed nothing, if so; of work that attempts before it changed, that this is theirs."""
+    last = state.last
+    if last is None or not last.unchanged:
+        return []
+    if state.ready is None or state.tree in (None, state.ready):
+        return [f"after attempt {last.attempt} {UNCHANGED}"]
+    return [f"attempt {last.attempt} called itself done and added nothing; the work is that of the attempts before it"]
 
 
 def list_notices(run: RunState, step: StepId, state: StepState | None) -> tuple[str, ...]:
