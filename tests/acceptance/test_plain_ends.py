@@ -30,7 +30,7 @@ def test_what_was_merged_and_committed_is_not_called_uncommitted(user: User) -> 
     after = user.type("attach").out
 
     assert merged.code == 0, merged.text
-    assert f"not committed: marks in {PLAN}/step-1.md" in before
+    assert f"not committed: marks in {PLAN}/root.md, {PLAN}/step-1.md, {PLAN}/step-2.md" in before
     assert "not committed" not in after
     assert "(nothing uncommitted)" in after
 
