@@ -19,7 +19,7 @@ from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import NodeId
 from drumline.core.ids import NO_STEP, GateId, StepId
 from drumline.core.recorded import Recorded
-from drumline.core.vocabulary import Settlement, Severity
+from drumline.core.vocabulary import RunEnd, Settlement, Severity
 from drumline.record import replace, to_plain
 from drumline.schemas.checking import JsonSchemas
 from drumline.views.graphsvg import Box, graph_svg
@@ -158,6 +158,29 @@ def test_a_chunk_is_told_with_the_model_of_its_last_attempt_that_worked(reads: b
 
     assert report["perChunk"][0]["model"] == report["steps"][0]["model"] == (model or None)
     assert report["steps"][0]["tier"] == ("fast" if reads else "strong")
+
+
+def test_nodes_that_gave_no_usable_answer_are_named_in_every_report_and_the_run_is_not_clean() -> None:
+    def ask(number: int, node: str, failure: str) -> list[ev.Event]:
+        begun = replace(attempt(number), node=node, reads=True, by_visit=True, scope="approach#1", visit=1)
+        ended = replace(attempted(number, failure=failure)[-1], node=node, scope="approach#1", visit=1)
+        return [begun, ended]
+
+    asked = [*ask(1, "orient", "validation"), *ask(2, "inspect", "validation"), *ask(3, "inspect", "")]
+    last = [ev.StepStarted(step=StepId("@final")), finish("@final", commit=None, unreviewed="no answer")]
+    scene = Scene(steps=[step_of("a")], events=[finish("a"), *last, ev.RunEnded(state=RunEnd.DONE)], live=())
+    streams = {StepId("a"): record([*prepared(), *asked, *attempted(4), *checked()], step="a")}
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams=streams, diffs={})))
+
+    assert (report["steps"][0]["unread"], report["clean"]) == (["orient"], False)
+    assert report["review_of_the_whole"] == ["not reviewed: its reviewer gave no usable answer"]
+    lines = report_md(report).splitlines()
+    assert "- a: no usable answer of orient" in lines
+    assert "- the whole: not reviewed: its reviewer gave no usable answer" in lines
+    page = report_html(report)
+    assert "no usable answer of orient" in page
+    assert "not reviewed: its reviewer gave no usable answer" in page
 
 
 def test_what_the_plan_declares_is_matched_with_landings_and_the_rest_is_named() -> None:

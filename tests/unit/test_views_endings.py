@@ -23,6 +23,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
+from drumline.core.learned import Fix
 from drumline.core.needs import satisfied
 from drumline.core.plan import Marks, Status
 from drumline.core.rounds import reject
@@ -118,11 +119,36 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
     assert [line for line in lines if line.endswith(":")] == ["landed:", "next:"]
 
 
-@pytest.mark.parametrize("more", [{"fixes": 1}, {"reviews": 1}])
-def test_a_run_whose_work_was_sent_back_is_not_called_clean(more: dict[str, Any]) -> None:
+@pytest.mark.parametrize("more", [{"fixes": 1}, {"reviews": 1}, {"unreviewed": "no answer"}, {"unread": ("orient",)}])
+def test_a_run_whose_work_was_sent_back_or_without_usable_answers_is_not_called_clean(more: dict[str, Any]) -> None:
     scene = Scene(steps=[step_of("a")], events=[finish("a", **more), ev.RunEnded(state=RunEnd.DONE)], live=())
 
     assert not any("clean run" in line for line in summary_lines(summary(scene.snapshot())))
+
+
+def test_nodes_without_a_usable_answer_are_named_beside_what_landed() -> None:
+    scene = Scene(steps=[step_of("a")], events=[finish("a", unread=("orient", "hand_over"))], live=())
+
+    assert any("(no usable answer of orient, hand_over)" in line for line in summary_lines(summary(scene.snapshot())))
+
+
+@pytest.mark.parametrize(
+    ("worked", "told"),
+    [
+        ((False,), "1 fix logged, which did not work"),
+        ((True,), "1 fix logged, which worked"),
+        ((False, False), "2 fixes logged, none of which worked"),
+        ((True, False), "2 fixes logged, 1 of which worked"),
+    ],
+)
+def test_fixes_are_told_with_how_many_of_them_worked(worked: tuple[bool, ...], told: str) -> None:
+    fixes = tuple(Fix(check="t", failure="test", signature="s", remedy="r", success=one) for one in worked)
+    scene = Scene(steps=[step_of("a")], events=[finish("a", learned=fixes)], live=())
+
+    found = summary(scene.snapshot())
+
+    assert f"  {told}" in summary_lines(found)
+    assert summary_json(found)["lessons"]["worked"] == sum(worked)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("end", [RunEnd.FAILED, RunEnd.BLOCKED, RunEnd.CANCELLED])

@@ -183,9 +183,10 @@ def contracts_page() -> str:
         "`unresolvedBlockers` are those that are open, confirmed or not, or that a person accepted, also of a step "
         "that has not ended; `concerns` and `nits` those that are neither fixed nor wrong, `deferred` what was put "
         "off, `unassigned` what names a step that there is not; `clean` says that every step is done or skipped, "
-        "without blockers and concerns. `fails_on_head` has those of a step's checks that fail on the head of the run "
-        "branch: each is a concern by `drumline`, also once a person has accepted it. (Only the first step is "
-        "shown here.)",
+        "without blockers and concerns, and that every agent that was asked gave a usable answer: `unread` are the "
+        "nodes of a step whose agents did not, `review_of_the_whole` is what came of the review of the run itself. "
+        "`fails_on_head` has those of a step's checks that fail on the head of the run branch: each is a concern by "
+        "`drumline`, also once a person has accepted it. (Only the first step is shown here.)",
         _fence(_report_sample(snapshot)),
         "## drumline runs --json",
         _fence(runs_json([run_row(snapshot.run, live=True, started_at=snapshot.started_at)])),

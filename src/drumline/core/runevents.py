@@ -147,7 +147,7 @@ class StepFinished(Event):
     `findings` are those of its review, `reviews` counts the attempts at them, `reviewed` says who made it;
     `unreviewed` why there is none although there was to be one. `supersedes` are checks of steps that it needs which
     fail since it landed, `swept` is what a look for edge cases said. `coming` are files in which a conflict
-    with another step was foreseen.
+    with another step was foreseen. `unread` are the nodes whose agents only read and gave no usable answer.
     """
 
     step: StepId
@@ -198,6 +198,7 @@ class StepFinished(Event):
     unreviewed: str = ""
     supersedes: tuple[Superseded, ...] = ()
     swept: Sweep | None = None
+    unread: tuple[str, ...] = ()
 
     @property
     def proof(self) -> Proof | None:

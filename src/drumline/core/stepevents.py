@@ -138,7 +138,7 @@ class AttemptEnded(Event):
     """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind.
 
     `source` says who counted the `usage`, `model` is the one that was asked for or that answered, where that is
-    known. A `question` is for a person and no failure; `resets_at` is when a quota is there again. `unchanged` says
+    known. A `question` is for a person and no failure; `resets_at` is when a quota is full again. `unchanged` says
     that the agent called itself done and had changed no file. `touched` are the files of the judge that the work has
     changed by now. `ignored` are files that it made and that do not land because git ignores them. `permissions` are
     what the question asks leave for, `login` is what a person types where nobody is logged in.

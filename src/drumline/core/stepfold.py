@@ -87,7 +87,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.refresh()
     state.last = state.asked = state.refused = None
     state.agent = state.session = state.cut_short = ""
-    state.verdicts = {}
+    state.verdicts, state.unread = {}, {}
     if not event.keeps:
         state.reviewed, state.findings = None, {}
     state.swept = state.handed = None
@@ -196,6 +196,7 @@ def _complain(last: ev.AttemptEnded | None, *, nothing: bool) -> str:
 def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     if state.asked is not None and state.asked.reads:
         state.phase = state.read_in
+        state.note_answer(event)
         state.attempts = event.attempt
         state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
         _charge(state, event.usage, event.seconds)

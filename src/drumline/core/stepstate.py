@@ -49,7 +49,8 @@ class StepState(Attempts):
     that could change nothing and do not count, with their nodes (`read_in` is the phase before the last of them),
     `lost` counts those that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this
     round, `fixes_before` of those before. `kills` counts work lost in a row because something was killed, `killed` says
-    what that was last. `metered` is what the attempt under way has used so far.
+    what that was last. `metered` is what the attempt under way has used so far. `unread` are the places and nodes of
+    this walk whose agents could change nothing and gave no usable answer last.
 
     `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so,
     `doubted` that it was asked why it reports that the work is not done, `strayed` what the work changes beside the
@@ -87,6 +88,7 @@ class StepState(Attempts):
     attempts: int = 0
     reached: int = 0
     readings: dict[int, str] = field(default_factory=dict)
+    unread: dict[tuple[str, str], str] = field(default_factory=dict)
     read_in: Phase = Phase.WORKED
     lost: int = 0
     fixes: int = 0
@@ -144,6 +146,17 @@ class StepState(Attempts):
     def about(self) -> int:
         """The attempt whose work this is: who only read it since has not changed it."""
         return self.last.attempt if self.last else self.attempts
+
+    def note_answer(self, event: ev.AttemptEnded) -> None:
+        """Remember whether an agent that may only read gave an answer that can be used."""
+        place = (event.scope, event.node)
+        self.unread.pop(place, None)
+        if event.failure and not event.waits:
+            self.unread[place] = event.node
+
+    def list_unread(self) -> tuple[str, ...]:
+        """The nodes whose agents gave no usable answer."""
+        return tuple(dict.fromkeys(self.unread.values()))
 
     @property
     def tried(self) -> int:

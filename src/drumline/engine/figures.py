@@ -26,6 +26,7 @@ def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
         tallies=tuple(state.tallies.values()),
         findings=(*state.findings.values(), *write_concerns(finished.step, finished.supersedes)),
         swept=state.swept.sweep if state.swept else None,
+        unread=state.list_unread(),
         reviews=state.reviews,
         reviewed=_tell_reviewer(state),
         unreviewed=state.reviewed.failure if state.reviewed else "",

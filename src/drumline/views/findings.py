@@ -94,6 +94,12 @@ def tell_whole(run: RunState) -> tuple[str, ...]:
     return tuple(filter(None, (tell_review(final) or by, *_list_corrected(run))))
 
 
+def whole_unreviewed(run: RunState) -> bool:
+    """Whether everything that the run landed was to be reviewed, and no answer about it could be used."""
+    final = _find_final(run)
+    return final is not None and bool(final.unreviewed or final.unread)
+
+
 def _list_corrected(run: RunState) -> list[str]:
     """The corrective steps that it led to."""
     steps = [name for name, planned in run.corrections.items() if planned.cause is PlanCause.REVIEW]
@@ -108,7 +114,7 @@ def _find_final(run: RunState) -> StepFinished | None:
 def tell_review(finished: StepFinished) -> str:
     """What a person should know of the review of a step that landed; empty if nothing."""
     if finished.unreviewed:
-        return "; ".join(filter(None, ("not reviewed: its reviewer gave no usable answer", _tell_sweep(finished))))
+        return "; ".join(filter(None, ("not reviewed: its reviewer gave no usable answer", *_tell_protocol(finished))))
     parts = [
         f"{count_noun(len(left), severity.value)} {how.value}: {', '.join(one.finding.title for one in left[:3])}"
         for severity, how in (
@@ -118,7 +124,16 @@ def tell_review(finished: StepFinished) -> str:
         )
         if (left := [f for f in finished.findings if f.finding.severity is severity and f.settled is how])
     ]
-    return "; ".join(filter(None, (*parts, _tell_sweep(finished))))
+    return "; ".join(filter(None, (*parts, *_tell_protocol(finished))))
+
+
+def _tell_protocol(finished: StepFinished) -> tuple[str, str]:
+    return _tell_sweep(finished), tell_unread(finished.unread)
+
+
+def tell_unread(nodes: Sequence[str]) -> str:
+    """The nodes whose agents gave no answer that could be used; empty if there is none."""
+    return f"no usable answer of {', '.join(nodes)}" if nodes else ""
 
 
 def _tell_sweep(finished: StepFinished) -> str:

@@ -12,6 +12,7 @@ from drumline.core.money import dollars
 from drumline.core.proof import Level
 from drumline.views.cells import split_lines
 from drumline.views.duration import duration
+from drumline.views.findings import tell_unread
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
 from drumline.views.landings import tell_landings
 from drumline.views.reportmd import count_passed
@@ -185,8 +186,18 @@ def _findings(report: Mapping[str, Any]) -> str:
         for one in report[kind]
     ]
     notices = [("notice", _name(step["id"]), "", text(one), "") for step in report["steps"] for one in step["notices"]]
-    found = [*rows, *notices]
+    found = [*rows, *_list_missing(report), *notices]
     return _table(("Kind", "Step", "Place", "What", "Detail"), found) if found else '<p class="soft">None.</p>'
+
+
+def _list_missing(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """What was to be answered and was not, by step and of the whole."""
+    rows = []
+    for step in report["steps"]:
+        rows += [("not reviewed", _name(step["id"]), "", text(step["unreviewed"]), "")] if step["unreviewed"] else []
+        told = text(tell_unread(step["unread"]))
+        rows += [("unread", _name(step["id"]), "", told, "")] if step["unread"] else []
+    return [*rows, *(("review", "the whole", "", text(told), "") for told in report["review_of_the_whole"])]
 
 
 def _gates(gates: Sequence[Mapping[str, Any]]) -> str:

@@ -11,6 +11,7 @@ from drumline.core.spending import ATTEMPTS, COST, REPLAYED, UNPRICED
 from drumline.views.cells import flatten, join_reason
 from drumline.views.cost import describe_usage
 from drumline.views.duration import duration
+from drumline.views.findings import tell_unread
 from drumline.views.landings import tell_landings
 
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -88,6 +89,8 @@ def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
 def _review(report: Mapping[str, Any]) -> list[str]:
     """What reviews found and left, and which did not come about."""
     lines = [f"- {plain(s['id'])}: not reviewed: {plain(s['unreviewed'])}" for s in report["steps"] if s["unreviewed"]]
+    lines += [f"- {plain(s['id'])}: {plain(tell_unread(s['unread']))}" for s in report["steps"] if s["unread"]]
+    lines += [f"- the whole: {plain(told)}" for told in report["review_of_the_whole"]]
     for name in ("unresolvedBlockers", "concerns", "nits"):
         lines += [
             f"- {plain(one['chunkId'])}: {one['severity']} {one['settled'] or 'open'}: {plain(one['title'])}"

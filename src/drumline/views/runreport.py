@@ -27,7 +27,7 @@ from drumline.views.activity import attempts, fixes, lost
 from drumline.views.chunks import Chunk, find_model, find_tier, summarise
 from drumline.views.cost import usage_json
 from drumline.views.evidence import evidence_lines, list_evidence
-from drumline.views.findings import Finding, choose, hits_cap, list_findings
+from drumline.views.findings import Finding, choose, hits_cap, list_findings, tell_whole, whole_unreviewed
 from drumline.views.landings import Landings, measure_landings
 from drumline.views.proofs import find_proof
 from drumline.views.snapshot import Snapshot
@@ -122,6 +122,7 @@ class StepMade(Record):
     reviews: int
     reviewed: str | None
     unreviewed: str | None
+    unread: tuple[str, ...]
     edge_cases: tuple[str, ...]
     downstream: tuple[str, ...]
 
@@ -141,7 +142,8 @@ class RunReport(Record, rename=_NAMES):
     `iterations` are fixes after checks and after reviews; `hitReviewCap` says that blockers are left although they
     went back as often as they may. `unresolvedBlockers` are those that are not settled, `confirmed` or not, and those
     that a person accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred`
-    what was put off, `unassigned` what names a step that there is not. It is `clean` without blockers and concerns.
+    what was put off, `unassigned` what names a step that there is not. It is `clean` without blockers and concerns,
+    where every agent that was asked gave an answer that could be used.
     `declared` are the files, checks and criteria of the plan, each with the commit of its landing, or with why it is
     `open`. `landings` are figures of the landing queue.
     """
@@ -168,6 +170,7 @@ class RunReport(Record, rename=_NAMES):
     unresolved_blockers: tuple[Finding, ...]
     concerns: tuple[Finding, ...]
     nits: tuple[Finding, ...]
+    review_of_the_whole: tuple[str, ...]
     skipped: tuple[str, ...]
     unassigned: tuple[Finding, ...]
     deferred: tuple[Finding, ...]
@@ -216,10 +219,12 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         per_chunk=tuple(_tell_chunk(step) for step in steps),
         files_changed=tuple(sorted({file for step in steps if step.state == StepStanding.DONE for file in step.files})),
         clean=all(step.state in (StepStanding.DONE, StepStanding.SKIPPED) for step in steps)
-        and not (blockers or concerns),
+        and not (blockers or concerns)
+        and not (whole_unreviewed(run) or any(step.unread or step.unreviewed for step in steps)),
         unresolved_blockers=blockers,
         concerns=concerns,
         nits=choose(found, Severity.NIT),
+        review_of_the_whole=tell_whole(run),
         skipped=tuple(step.id for step in steps if step.state == StepStanding.SKIPPED),
         unassigned=tuple(one for one in found if not one.step),
         deferred=tuple(one for one in found if one.settled == Settlement.DEFERRED.value),
@@ -285,6 +290,7 @@ def _make_step(
         reviews=finished.reviews if finished else state.reviews,
         reviewed=(finished.reviewed or None) if finished else None,
         unreviewed=(finished.unreviewed or None) if finished else None,
+        unread=state.list_unread(),
         edge_cases=tuple(tell_cases(finished.swept)) if finished and finished.swept else (),
         downstream=tuple(tell_updates(finished.swept)) if finished and finished.swept else (),
     )
