@@ -18,6 +18,7 @@ from drumline.core.findings import Finding, Found
 from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import NodeId
 from drumline.core.ids import NO_STEP, GateId, StepId
+from drumline.core.mutants import Mutation, Survivor
 from drumline.core.recorded import Recorded
 from drumline.core.vocabulary import RunEnd, Settlement, Severity
 from drumline.record import replace, to_plain
@@ -181,6 +182,22 @@ def test_nodes_that_gave_no_usable_answer_are_named_in_every_report_and_the_run_
     page = report_html(report)
     assert "no usable answer of orient" in page
     assert "not reviewed: its reviewer gave no usable answer" in page
+
+
+def test_mutants_that_no_check_noticed_are_in_every_report_with_their_places() -> None:
+    survivor = Survivor(path="src/a.py", line=3, before="a < b", after="a <= b")
+    found = Mutation(tried=7, survivors=(survivor,))
+    scene = Scene(steps=[step_of("a")], events=[finish("a", mutants=found)], live=())
+
+    report = to_plain(run_report(scene.snapshot(), History(own=(), streams={}, diffs={})))
+
+    survivors = [{"path": "src/a.py", "line": 3, "before": "a < b", "after": "a <= b"}]
+    assert report["steps"][0]["mutants"] == {"tried": 7, "survivors": survivors}
+    lines = report_md(report).splitlines()
+    at = lines.index("- a: 1 mutant of 7 not noticed by its checks")
+    assert lines[at + 1] == r"  - src/a.py:3: \`a \< b\` could as well be \`a \<= b\`"
+    assert "src/a.py:3" in report_html(report)
+    assert "`a &lt; b` could as well be `a &lt;= b`" in report_html(report)
 
 
 def test_what_the_plan_declares_is_matched_with_landings_and_the_rest_is_named() -> None:

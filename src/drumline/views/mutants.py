@@ -14,8 +14,12 @@ MOST_NAMED = 3
 
 def describe_survivor(survivor: Survivor) -> str:
     """Where a change goes unnoticed, and which."""
-    before, after = flatten(survivor.before), flatten(survivor.after)
-    return f"{flatten(survivor.path)}:{survivor.line} (`{before}` could as well be `{after}`)"
+    return f"{flatten(survivor.path)}:{survivor.line} ({describe_change(survivor.before, survivor.after)})"
+
+
+def describe_change(before: str, after: str) -> str:
+    """What goes unnoticed."""
+    return f"`{flatten(before)}` could as well be `{flatten(after)}`"
 
 
 def tell_survivors(mutation: Mutation) -> str:

@@ -15,6 +15,7 @@ from drumline.views.duration import duration
 from drumline.views.findings import tell_unread
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
 from drumline.views.landings import tell_landings
+from drumline.views.mutants import describe_change
 from drumline.views.reportmd import count_passed
 from drumline.views.timelinesvg import timeline_svg
 
@@ -186,7 +187,7 @@ def _findings(report: Mapping[str, Any]) -> str:
         for one in report[kind]
     ]
     notices = [("notice", _name(step["id"]), "", text(one), "") for step in report["steps"] for one in step["notices"]]
-    found = [*rows, *_list_missing(report), *notices]
+    found = [*rows, *_list_missing(report), *_list_survivors(report["steps"]), *notices]
     return _table(("Kind", "Step", "Place", "What", "Detail"), found) if found else '<p class="soft">None.</p>'
 
 
@@ -198,6 +199,21 @@ def _list_missing(report: Mapping[str, Any]) -> list[tuple[str, ...]]:
         told = text(tell_unread(step["unread"]))
         rows += [("unread", _name(step["id"]), "", told, "")] if step["unread"] else []
     return [*rows, *(("review", "the whole", "", text(told), "") for told in report["review_of_the_whole"])]
+
+
+def _list_survivors(steps: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Changes of the work that its checks do not notice."""
+    return [
+        (
+            "mutant",
+            _name(step["id"]),
+            text(f"{one['path']}:{one['line']}"),
+            text(describe_change(one["before"], one["after"])),
+            "not noticed by its checks",
+        )
+        for step in steps
+        for one in step["mutants"]["survivors"]
+    ]
 
 
 def _gates(gates: Sequence[Mapping[str, Any]]) -> str:

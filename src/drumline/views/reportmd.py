@@ -13,6 +13,7 @@ from drumline.views.cost import describe_usage
 from drumline.views.duration import duration
 from drumline.views.findings import tell_unread
 from drumline.views.landings import tell_landings
+from drumline.views.mutants import describe_change
 
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
 SHORT = 9
@@ -38,6 +39,7 @@ def report_md(report: Mapping[str, Any]) -> str:
         ),
         *filter(None, [tell_landings(report["landings"])]),
         *_review(report),
+        *_survivors(steps),
         *_gates(report["gates"]),
         *_files(steps),
         *_declared(report["declared"]),
@@ -98,6 +100,20 @@ def _review(report: Mapping[str, Any]) -> list[str]:
             for one in report[name]
         ]
     return ["## Review", "\n".join(lines)] if lines else []
+
+
+def _survivors(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Changes of the work that its checks do not notice, each with its place."""
+    lines = []
+    for step in steps:
+        found = step["mutants"]["survivors"]
+        told = f"{count_noun(len(found), 'mutant')} of {step['mutants']['tried']} not noticed by its checks"
+        lines += [f"- {plain(step['id'])}: {told}"] if found else []
+        lines += [
+            f"  - {plain(one['path'])}:{one['line']}: {plain(describe_change(one['before'], one['after']))}"
+            for one in found
+        ]
+    return ["## Mutants", "\n".join(lines)] if lines else []
 
 
 def _gates(gates: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -14,6 +14,7 @@ from drumline.core.corrections import count_corrections
 from drumline.core.deliverables import Declared, find_criteria, match_declared
 from drumline.core.finalreview import count_rounds
 from drumline.core.ids import StepId
+from drumline.core.mutants import Mutation
 from drumline.core.plan import Step
 from drumline.core.recorded import Recorded
 from drumline.core.routing import name_agent, spell_agent
@@ -123,6 +124,7 @@ class StepMade(Record):
     reviewed: str | None
     unreviewed: str | None
     unread: tuple[str, ...]
+    mutants: Mutation
     edge_cases: tuple[str, ...]
     downstream: tuple[str, ...]
 
@@ -291,6 +293,7 @@ def _make_step(
         reviewed=(finished.reviewed or None) if finished else None,
         unreviewed=(finished.unreviewed or None) if finished else None,
         unread=state.list_unread(),
+        mutants=finished.mutants if finished else Mutation(),
         edge_cases=tuple(tell_cases(finished.swept)) if finished and finished.swept else (),
         downstream=tuple(tell_updates(finished.swept)) if finished and finished.swept else (),
     )
