@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.unit.builders import TREE, Scene, finish, join, prepared, step_of
+from tests.unit.builders import BASE, TREE, Scene, checked, finish, join, prepared, step_of
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId, Tree
 from drumline.core.vocabulary import StepEnd
+from drumline.record import replace
 from drumline.views.attempts import attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.board import board_segments
 from drumline.views.status import status_json
@@ -89,6 +90,24 @@ def test_why_says_of_a_last_attempt_that_added_nothing_that_the_work_is_of_those
         "attempt 2 called itself done and added nothing; the work is that of the attempts before it",
     )
     assert landed.notes == ()
+
+
+def test_why_and_logs_name_the_files_and_the_steps_that_work_does_not_fit_to() -> None:
+    rebased = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE, conflicts=("a.py",), since=(StepId("b"),))
+    conflicting = [*tried(1), *checked(), rebased, *tried(2)]
+    red = [*tried(1), *checked(), replace(rebased, conflicts=()), *checked(exit_code=1), *tried(2)]
+    begun = ev.StepStarted(step=A)
+
+    told = [list_attempts(scene().run(), events)[2].clash for events in (conflicting, red)]
+    notes = [why(scene(*events, events=[begun]).snapshot(), A).notes for events in (conflicting, red)]
+
+    lead = "it does not fit to what landed meanwhile:"
+    assert told == [
+        f"{lead} text conflict with b in a.py",
+        f"{lead} no text conflict, but together with b it fails check 1",
+    ]
+    assert notes == [(text,) for text in told]
+    assert f"begun again: {told[0]}" in attempt_lines(list_attempts(scene().run(), conflicting)[2])
 
 
 def test_the_board_tells_what_a_run_has_cost_so_far_and_nothing_where_nobody_counts() -> None:

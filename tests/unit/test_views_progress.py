@@ -178,23 +178,25 @@ def test_an_agent_out_of_time_gets_what_is_left_and_no_fix_is_counted() -> None:
 
 
 def test_work_that_fails_only_together_with_others_goes_back_and_no_fix_is_counted() -> None:
-    rebased = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE)
+    rebased = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE, since=(StepId("other"),))
     fails = checked(exit_code=1)
 
     lines = tell_step([*prepared(), *attempted(1), *checked(), rebased, *fails, *attempted(2), *fails, attempt(3)])
 
     assert names(lines) == ["check_failed", "sent_back", "check_failed", "sent_back"]
-    assert "no fix used (it does not fit to what landed meanwhile)" in lines[1].text
+    red = "no text conflict, but together with other it fails check 1"
+    assert f"no fix used (it does not fit to what landed meanwhile: {red})" in lines[1].text
 
 
 def test_conflicts_and_broken_neighbours_send_work_back_without_a_fix() -> None:
-    clash = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE, conflicts=("a.py",))
+    clash = ev.WorkRebased(base=BASE, ready=TREE, tree=TREE, conflicts=("a.py",), since=(StepId("other"),))
     broken = ev.AttemptStarted(node="implement", attempt=2, tree=TREE, complaint="step-0 fails now", supersedes=True)
 
     conflicting = tell_step([*prepared(), *attempted(1), *checked(), clash, attempt(2)])
     breaking = tell_step([*prepared(), *attempted(1), *checked(), broken])
 
     assert [names(conflicting), names(breaking)] == [["sent_back"], ["sent_back"]]
+    assert "landed meanwhile: text conflict with other in a.py)" in conflicting[0].text
 
 
 def test_what_a_review_sends_back_is_told_by_its_findings() -> None:

@@ -51,7 +51,7 @@ from drumline.views.visitlogs import (
 )
 from drumline.wiring import Project, open_project
 
-OF_ATTEMPTS = ("AttemptStarted", "AttemptUsed", "AttemptEnded", "WorkLost")
+OF_ATTEMPTS = ("AttemptStarted", "AttemptUsed", "AttemptEnded", "CheckEnded", "WorkLost", "WorkRebased")
 
 
 class Wanted(Record):

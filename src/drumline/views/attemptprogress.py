@@ -14,6 +14,7 @@ from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix, goes_on
 from drumline.views.cells import flatten
+from drumline.views.clashes import tell_clash
 from drumline.views.duration import duration
 from drumline.views.told import MOST_NOTICES, Told, Track, tell_notices
 
@@ -47,7 +48,8 @@ def tell_start(track: Track, step: StepId, run: RunState, event: ev.AttemptStart
         return Told(event="gone_on", text=text, data={**data, "failure": failure, "message": message})
     told = "" if event.doubts else flatten(event.complaint, LONGEST_REASON).removeprefix("- ")
     if clashes:
-        told = "it does not fit to what landed meanwhile"
+        told = tell_clash(track.since, track.files, failing)
+        track.files = ()  # the next attempt has no conflict markers before it, but may still fail together
     if told and (clashes or event.oversteps or event.reviewed or event.supersedes):
         after = " after its review" if event.reviewed else ""
         return Told(event="sent_back", text=f"{step}: goes back to its agent{after}, no fix used ({told})", data=data)

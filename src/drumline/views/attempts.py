@@ -16,8 +16,9 @@ from drumline.core.spending import count_attempt
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.vocabulary import StepEnd
-from drumline.record import Record, field
+from drumline.record import Record, field, replace
 from drumline.views.cells import flatten
+from drumline.views.clashes import list_clashes, note_clash
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.mutants import tell_survivors
@@ -34,6 +35,7 @@ class Attempt(Record):
     seconds: float = 0.0
     failure: str = ""
     unchanged: bool = False
+    clash: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
     notices: tuple[str, ...] = ()
@@ -44,11 +46,14 @@ def list_attempts(run: RunState, events: Iterable[ev.Event]) -> dict[int, Attemp
     """The attempts that a step's stream tells of, by number."""
     found: dict[int, Attempt] = {}
     agent = ""
+    events = tuple(events)
+    clashes = list_clashes(events)
     for event in events:
         if isinstance(event, ev.AttemptStarted):
             agent = spell_agent(run, event.agent or event.who)
         elif isinstance(event, ev.AttemptEnded):
-            found[event.attempt] = _describe_end(event, agent)
+            ended = _describe_end(event, agent)
+            found[event.attempt] = replace(ended, clash=clashes.get(event.attempt, ""))
     return found
 
 
@@ -94,6 +99,7 @@ def attempt_lines(attempt: Attempt) -> list[str]:
     failed = f"failed ({attempt.failure}) after" if attempt.failure else "worked"
     how = "was cut short; what is known of it was used in" if attempt.lost else failed
     told = [f"{flatten(attempt.agent)} {how} {duration(attempt.seconds)}{f'; {used}{counted}' if used else ''}"]
+    told += [f"begun again: {attempt.clash}"] if attempt.clash else []
     told += [UNCHANGED] if attempt.unchanged else []
     return told + [flatten(notice) for notice in attempt.notices[:MOST_NOTICES]]
 
@@ -119,7 +125,7 @@ def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str
     told = [f"{flatten(spell_agent(run, name))} used {words}" for name in used if (words := describe_usage(used[name]))]
     finished = run.finished.get(step)
     if state is not None and (finished is None or finished.state is not StepEnd.DONE):
-        told += _note_idle(state)
+        told += [*_note_idle(state), *note_clash(state)]
     if finished is not None and finished.mutants.tried:
         noticed = f"{count_noun(finished.mutants.tried, 'mutant')} tried, all noticed by its checks"
         told.append(tell_survivors(finished.mutants) or noticed)

@@ -37,7 +37,8 @@ class Track(State):
     """What has to be remembered of a step to name its next attempt; `reading` is the node that only reads now.
 
     `joined` says that its work was put on what landed meanwhile, `conflicts` that both changed the same files, and
-    `clashes` that its agent was sent back for that. `said` are notices that were told before.
+    `clashes` that its agent was sent back for that, `since` and `files` which steps and files those are.
+    `said` are notices that were told before.
     """
 
     fixes: int = 0
@@ -49,8 +50,11 @@ class Track(State):
     joined: bool = False
     conflicts: bool = False
     clashes: bool = False
+    since: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
     said: set[str] = field(default_factory=set)
 
     def join(self, event: ev.WorkRebased) -> None:
         """The work is judged together with what landed meanwhile."""
         self.joined, self.conflicts, self.failing = True, bool(event.conflicts), []
+        self.since, self.files = event.since, event.conflicts
