@@ -50,6 +50,7 @@ def test_waits_check_runs_and_innocent_evictions_are_counted() -> None:
         "dropped": 2,
         "innocent_evictions": 1,
     }
+    assert tell_landings(to_plain(found)).startswith("Finished work waited to land: median 4.0s, 95% within ")
     assert tell_landings(to_plain(found)).endswith(
         "1.5 check runs per step; sent back to the queue 1 time because of the work of others."
     )

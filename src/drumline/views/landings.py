@@ -69,7 +69,7 @@ def tell_landings(landings: Mapping[str, Any]) -> str:
     evicted = f"; sent back to the queue {count_noun(again, 'time')} because of the work of others" if again else ""
     runs = f"{landings['check_runs_per_step']:g}"
     noun = "check run" if runs == "1" else "check runs"
-    return f"From ready to landed: median {p50}, 95% within {p95}; {runs} {noun} per step{evicted}."
+    return f"Finished work waited to land: median {p50}, 95% within {p95}; {runs} {noun} per step{evicted}."
 
 
 def _is_innocent(entries: Sequence[Recorded], dropped: int, landed: int) -> bool:
