@@ -155,7 +155,7 @@ def test_why_in_json_names_kind_and_hint(ran: Ran, user: User) -> None:
     told = user.drumline("why", "step-3", "--json").json
 
     assert told["kind"] == "blocker"
-    assert told["hint"] == "drumline retry step-3"
+    assert told["hint"] == "drumline answer failure-step-3 adapt --comment TEXT --resume"
 
 
 def test_commands_that_say_something_answer_in_json(tmp_path: Path) -> None:

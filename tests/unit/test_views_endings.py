@@ -72,6 +72,7 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
         "  step-1: stand on it",
         "next:",
         "  drumline status r1",
+        "  drumline retry step-2 --resume",
         "  drumline logs step-2",
         "  drumline why step-1",
         "  git log --oneline drumline/demo-r1",

@@ -20,21 +20,25 @@ from tests.unit.builders import (
     finish,
     gate_for,
     prepared,
+    record,
     run_started,
     step_of,
 )
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.ids import Commit, GateId, StepId
 from drumline.core.plan import Check, Correction, Marks, Status
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.testids import Report
-from drumline.core.vocabulary import PlanCause, RunEnd, StepStanding
+from drumline.core.vocabulary import GateKind, PlanCause, RunEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
-from drumline.views.causes import round_hint
+from drumline.views.causes import list_rounds, round_hint
 from drumline.views.evidence import Evidence, evidence_json, evidence_lines
+from drumline.views.progress import Progress
 from drumline.views.states import step_state
+from drumline.views.summary import summary
 from drumline.views.why import Why, why, why_json
 
 CHAIN = [step_of("step-1"), step_of("step-2", "step-1"), step_of("step-3", "step-2")]
@@ -388,3 +392,38 @@ def test_the_answer_that_gives_a_step_another_round_can_be_pasted() -> None:
     run = Scene(steps=[step_of("a")], events=[finish("a", "blocked", reason="x"), asked]).run()
 
     assert round_hint(run.finished[StepId("a")], run) == "drumline answer 'a:what now' 'try it; again' --resume"
+
+
+def test_a_blocked_step_has_one_next_command_the_answer_of_its_gate_where_one_is_open() -> None:
+    steps = [step_of("a")]
+    asked = gates.stuck(GateKind.FAILURE, steps[0], 0, asked=0, reason="still failing")
+    ended = ev.RunEnded(state=RunEnd.BLOCKED, step=StepId("a"))
+    blocked = finish("a", "blocked", reason="still failing")
+    answer = "drumline answer failure-a adapt --comment TEXT --resume"
+    with_gate = Scene(steps=steps, events=[blocked, asked, ended], live=[])
+    without = Scene(steps=steps, events=[blocked, ended], live=[])
+
+    lively = Scene(steps=steps, events=[blocked, asked])
+    lines = Progress(after=2).feed(record(lively.history()), lively.run())
+
+    assert ask(with_gate, "a").hint == answer
+    assert not any("drumline" in note for note in ask(with_gate, "a").notes)
+    assert summary(with_gate.snapshot()).next[:2] == ("drumline status r1", answer)
+    assert [line.text.count("drumline") for line in lines] == [0, 1]
+    assert ask(without, "a").hint == "drumline retry a"
+    assert summary(without.snapshot()).next == (
+        "drumline status r1",
+        "drumline retry a --resume",
+        "drumline logs a",
+    )
+
+
+def test_a_failed_step_is_tried_again_and_a_rejected_one_is_not() -> None:
+    ended = ev.RunEnded(state=RunEnd.FAILED, step=StepId("a"))
+    steps = [step_of("a")]
+
+    failed = Scene(steps=steps, events=[finish("a", "failed", reason="x"), ended], live=[]).run()
+    rejected = Scene(steps=steps, events=[finish("a", "failed", reason="x", rejected=True), ended], live=[]).run()
+
+    assert list_rounds(failed) == ["drumline retry a --resume"]
+    assert list_rounds(rejected) == []

@@ -135,6 +135,22 @@ def round_hint(finished: StepFinished, run: RunState) -> str:
     return f"{finished.login} && {retry}" if finished.login else retry
 
 
+def list_rounds(run: RunState) -> list[str]:
+    """The commands that give another round to the steps that are stuck in a run that nobody drives.
+
+    Left out are steps about which list_asking has the question, those that a person rejected, and walks of the run.
+    """
+    asked = {gate.opened.step for gate in list_asking(run)}
+    stuck = [
+        finished
+        for finished in run.finished.values()
+        if finished.state in (StepEnd.BLOCKED, StepEnd.FAILED) and not (finished.rejected or finished.login)
+        if finished.step not in asked and finished.step not in RUN_WALKS and finished.step not in run.corrections
+    ]
+    hints = [(finished.step, round_hint(finished, run)) for finished in stuck]
+    return [retry_command(step) if hint.startswith("drumline retry ") else hint for step, hint in hints]
+
+
 def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
     run = snapshot.run
     finished = run.finished.get(step.id)
@@ -184,7 +200,8 @@ def _ask_about(finished: StepFinished, found: Cause, snapshot: Snapshot) -> Caus
     if opened is None:
         return found
     first = flatten(opened.asks.partition("\n")[0]).rstrip(";")  # its question shows the other lines
-    return replace(found, text=first or found.text, gate=opened.gate)
+    answer = answer_command(opened, driven=bool(snapshot.live))
+    return replace(found, text=first or found.text, gate=opened.gate, hint=found.hint if finished.login else answer)
 
 
 def _owned(snapshot: Snapshot, step: Step) -> Cause | None:

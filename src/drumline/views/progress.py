@@ -23,7 +23,7 @@ from drumline.core.plaintext import name_some
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
-from drumline.core.vocabulary import Resettled, StepEnd, StepStanding
+from drumline.core.vocabulary import STUCK, Resettled, StepEnd, StepStanding
 from drumline.views.attemptprogress import tell_end, tell_start
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint, tell_reason
 from drumline.views.cells import count, flatten
@@ -281,7 +281,9 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
 
 
 def _not_done(event: ev.StepFinished, state: str, run: RunState) -> str:
-    hint = "" if event.state == StepEnd.SKIPPED else f" → {round_hint(event, run)}"
+    # The question about it is told next, with its own command.
+    asks = any(gate.opened.step == event.step and gate.opened.kind in STUCK for gate in run.open_gates)
+    hint = "" if event.state == StepEnd.SKIPPED or (asks and not event.login) else f" → {round_hint(event, run)}"
     return f"{event.step} {state}: {flatten(tell_reason(event)) or 'no reason given'}{hint}"
 
 

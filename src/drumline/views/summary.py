@@ -23,7 +23,7 @@ from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
 from drumline.core.waves import find_stop, list_verified, manual_items
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
-from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, round_hint
+from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, list_rounds, round_hint
 from drumline.views.cells import count, flatten, join_reason, list_under
 from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
@@ -351,6 +351,7 @@ def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
         case RunStanding.BLOCKED | RunStanding.FAILED | RunStanding.REJECTED:
             yield from (answer_command(gate.opened, driven=False) for gate in list_asking(run)[:MOST_GATES])
             stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]
+            yield from list_rounds(run)[:MOST_GATES]
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
             yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)
             yield from [round_hint(found, snapshot.run) for found in stuck if found.login][:1]

@@ -174,11 +174,7 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
 def _note_question(snapshot: Snapshot, near: Cause) -> tuple[str, ...]:
     """What there is to judge by where the step waits for an answer."""
     gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
-    if gate is None:
-        return ()
-    # To try it again is next, too; the question has other answers.
-    how = [answer_command(gate.opened, driven=bool(snapshot.live))] if gate.opened.kind in STUCK else []
-    return (*split_question(gate.opened)[1], *how)
+    return tuple(split_question(gate.opened)[1]) if gate is not None else ()
 
 
 def _chain(snapshot: Snapshot, step: Step) -> tuple[StepId, ...]:
