@@ -211,3 +211,19 @@ def test_work_that_breaks_a_check_of_a_step_that_landed_meanwhile_in_the_same_fi
     assert "- step-1:" in prompt
     assert "! grep -q two list.txt" in prompt
     assert user.git("show", f"{user.branch()}:both.txt") == "!"
+
+
+def test_a_check_of_a_landed_step_that_blocks_another_is_counted_the_same_everywhere(user: User) -> None:
+    set_checks(user, step_1="grep -q one list.txt", step_2="grep -q two list.txt")
+    user.play(
+        {"match": {"step": "step-1"}, "write": {"list.txt": "one\n"}},
+        {"match": {"step": "step-2"}, "write": {"list.txt": "two\n"}},
+    )
+
+    ran = user.run("--mode", "sequential", "--retries", "0")
+
+    table = user.drumline("report").out
+    assert ran.code == 2, ran.text
+    assert "checks 2/3," in ran.text
+    assert look(user)["step-2"]["checks"] == {"passed": 1, "total": 2}
+    assert [line.split("|")[5].strip() for line in table.splitlines() if line.startswith("| step-")] == ["1/1", "1/2"]

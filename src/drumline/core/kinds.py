@@ -71,7 +71,12 @@ def name_lander(step: str) -> str:
 
 def find_lander(check: Check) -> str:
     """The landed step whose check it is; empty if it judges the work for another reason."""
-    return check.source.removeprefix(_LANDED) if check.source.startswith(_LANDED) else ""
+    return check.source.removeprefix(_LANDED) if is_landers(check.source) else ""
+
+
+def is_landers(source: str) -> bool:
+    """Whether a check with this source judges work because a landed step has it."""
+    return source.startswith(_LANDED)
 
 
 def name_kinds(commands: Mapping[str, object], source: str, names: Mapping[CheckKind, str]) -> tuple[Check, ...]:

@@ -112,8 +112,9 @@ def checks(snapshot: Snapshot, step: Step) -> tuple[int, int]:
     finished = snapshot.run.finished.get(step.id)
     if finished is not None and finished.checks_total:
         return finished.checks_passed, finished.checks_total
-    total = len(orders_for(snapshot.run, step).checks) + len(step.not_run)
     state = snapshot.steps.get(step.id)
+    shared = state.sharing if state is not None else ()
+    total = len(add_shared(orders_for(snapshot.run, step), snapshot.run, shared).checks) + len(step.not_run)
     if state is None:
         return 0, total
     return sum(1 for number in range(total) if state.proves(number)), total

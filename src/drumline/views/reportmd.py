@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from drumline.core.kinds import is_landers
 from drumline.core.plaintext import count_noun
 from drumline.core.spending import ATTEMPTS, COST, REPLAYED, UNPRICED
 from drumline.views.cells import flatten, join_reason
@@ -74,8 +75,10 @@ def plain(value: object) -> str:
 
 def count_passed(step: Mapping[str, Any]) -> str:
     """How many of its checks a step passed; nothing where another step has landed for it, which has the count."""
-    passed = sum(check["verdict"] == "passed" for check in step["checks"])
-    return "" if step["landed_by"] else f"{passed}/{len(step['checks'])}"
+    done = step["state"] == "done"  # what landed is proved by its own checks; those of other steps have let it pass
+    own = [check for check in step["checks"] if not (done and is_landers(check["source"]))]
+    passed = sum(check["verdict"] == "passed" for check in own)
+    return "" if step["landed_by"] else f"{passed}/{len(own)}"
 
 
 def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
