@@ -8,17 +8,23 @@ from collections.abc import Sequence
 
 from drumline.core import events as ev
 from drumline.core.recorded import Recorded
+from drumline.core.routing import MODELS
 from drumline.core.taskreport import read_words
 from drumline.record import Record
 from drumline.views.cells import flatten
 
 MOST_SUMMARY = 300
 """Characters of an agent's words about its work."""
+WAVES = "waves"
+"""The format of plans whose models are words for tiers."""
 _NAMES = {"chunk_id": "chunkId", "tests_passed": "testsPassed"}
 
 
 class Chunk(Record, rename=_NAMES):
-    """What became of one step. `chunk` and `chunkId` are its id; `model` that of its last attempt, null if unknown."""
+    """What became of one step. `chunk` and `chunkId` are its id; `model` that of its last attempt, null if unknown.
+
+    In a plan in waves it is the word of that plan for the tier of the attempt.
+    """
 
     chunk: str
     chunk_id: str
@@ -43,6 +49,11 @@ def find_tier(entries: Sequence[Recorded]) -> str | None:
 def find_model(last: ev.AttemptEnded | None) -> str | None:
     """The model that an attempt was made with; None if nobody asked for one, or if it is not known."""
     return (last.model or None) if last is not None else None
+
+
+def name_tier(tier: str | None) -> str | None:
+    """The word for a tier in plans in waves, which name no other models."""
+    return next((model for model, meant in MODELS.items() if meant == tier), None)
 
 
 def summarise(last: ev.AttemptEnded | None) -> str:

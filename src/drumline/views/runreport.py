@@ -25,7 +25,7 @@ from drumline.core.sweeping import tell_cases, tell_updates
 from drumline.core.vocabulary import Settlement, Severity, StepEnd, StepStanding
 from drumline.record import Record, field
 from drumline.views.activity import attempts, fixes, lost
-from drumline.views.chunks import Chunk, find_model, find_tier, summarise
+from drumline.views.chunks import WAVES, Chunk, find_model, find_tier, name_tier, summarise
 from drumline.views.cost import usage_json
 from drumline.views.evidence import evidence_lines, list_evidence
 from drumline.views.findings import Finding, choose, hits_cap, list_findings, tell_whole, whole_unreviewed
@@ -218,7 +218,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         seconds=round(elapsed(snapshot), 3),
         iterations=sum(step.fixes + step.reviews for step in steps) + count_rounds(run),
         hit_review_cap=hits_cap(snapshot),
-        per_chunk=tuple(_tell_chunk(step) for step in steps),
+        per_chunk=tuple(_tell_chunk(step, run.plan.format) for step in steps),
         files_changed=tuple(sorted({file for step in steps if step.state == StepStanding.DONE for file in step.files})),
         clean=all(step.state in (StepStanding.DONE, StepStanding.SKIPPED) for step in steps)
         and not (blockers or concerns)
@@ -363,7 +363,7 @@ def _list_gates(run: RunState, own: Sequence[Recorded]) -> tuple[Question, ...]:
     )
 
 
-def _tell_chunk(step: StepMade) -> Chunk:
+def _tell_chunk(step: StepMade, plan_format: str) -> Chunk:
     ran = [check.verdict == "passed" for check in step.checks if check.verdict != "not run"]
     return Chunk(
         chunk=step.id,
@@ -374,7 +374,7 @@ def _tell_chunk(step: StepMade) -> Chunk:
         commit=step.commit,
         ok=step.state == StepEnd.DONE.value,
         attempts=step.attempts,
-        model=step.model,
+        model=name_tier(step.tier) if plan_format == WAVES else step.model,
         summary=step.summary,
         tests_passed=all(ran) and not step.fails_on_head if ran else None,
     )
