@@ -34,6 +34,7 @@ from drumline.core.testids import Report
 from drumline.core.vocabulary import GateKind, PlanCause, RunEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
+from drumline.views.board import board_segments
 from drumline.views.causes import list_rounds, round_hint
 from drumline.views.evidence import Evidence, evidence_json, evidence_lines
 from drumline.views.progress import Progress
@@ -384,6 +385,30 @@ def test_a_step_and_its_corrective_step_name_each_other_until_that_is_over() -> 
     assert round_hint(waits.finished[StepId("a")], waits) == "drumline why ah"
     assert round_hint(stuck.finished[StepId("ah")], stuck) == "drumline why a"
     assert round_hint(stuck.finished[StepId("a")], stuck) == "drumline retry a"
+
+
+def test_why_and_status_of_a_step_that_a_person_called_not_good_name_its_corrective_step() -> None:
+    planned = ev.CorrectionPlanned(
+        correction=Correction(id=StepId("am"), title="t", what="w", why="y"),
+        helps=StepId("a"),
+        cause=PlanCause.MANUAL,
+        origin=StepId("a"),
+        node="",
+        visit=0,
+    )
+    filed = ev.PlanChanged(changed=(step_of("am"),), cause=PlanCause.MANUAL)
+    events = [finish("a"), planned, filed]
+    waits, landed = (
+        Scene(steps=[step_of("a")], events=events),
+        Scene(steps=[step_of("a")], events=[*events, finish("am")]),
+    )
+
+    told = [why(one.snapshot(), "a").sentence for one in (waits, landed)]
+    rows = board_segments(landed.snapshot(), width=100, height=20, tick=0)
+
+    assert "a person called it not good; am is to put it right (" in told[0]
+    assert "a person called it not good; am has landed to put it right" in told[1]
+    assert any("not good, see am" in "".join(text for text, _ in row) for row in rows)
 
 
 def test_the_answer_that_gives_a_step_another_round_can_be_pasted() -> None:

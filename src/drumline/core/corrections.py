@@ -78,6 +78,12 @@ def _send_back(run: RunState, step: StepId, items: list[ManualItem], answered: G
     )
 
 
+def find_sent_back(run: RunState, step: StepId) -> StepId | None:
+    """The latest corrective step for a landed step that a person called not good; None if nobody did."""
+    made = [name for name, one in run.corrections.items() if one.helps == step and one.cause is PlanCause.MANUAL]
+    return made[-1] if made else None
+
+
 def may_heal(step: Step, run: RunState, *, retries: int) -> bool:
     """Whether a corrective step may be planned for a step that fails its own checks: where it is fixed at all."""
     asked = is_asked_for(run, step.id) and bool(step.checks) and step.id not in run.corrections

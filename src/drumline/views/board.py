@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from drumline.core.acceptance import list_breaking, list_red, list_red_steps
+from drumline.core.corrections import find_sent_back
 from drumline.core.events import StepFinished
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
 from drumline.core.plaintext import name_some
@@ -274,7 +275,9 @@ def _result(snapshot: Snapshot, step: Step) -> str:
         red = ", ".join(red.id for red in list_red_steps(snapshot.run)) if step.id == FINAL else ""
         return (f"red for {red} " if red else "") + (f"{passed}/{total}" if total else "")
     commit = finished.commit[:SHORT_COMMIT] if finished.commit else "no commit"
-    return f"{_tell_red(snapshot.run, step) or _doubt(finished)}{passed}/{total} {commit}"
+    back = find_sent_back(snapshot.run, step.id)
+    sent_back = f"not good, see {back} " if back is not None else ""
+    return f"{_tell_red(snapshot.run, step) or sent_back or _doubt(finished)}{passed}/{total} {commit}"
 
 
 def _tell_red(run: RunState, step: Step) -> str:

@@ -11,6 +11,7 @@ from math import inf
 from typing import assert_never
 
 from drumline.core.acceptance import list_red_steps, tell_red
+from drumline.core.corrections import find_sent_back
 from drumline.core.events import StepFinished
 from drumline.core.ids import FINAL, FLOW, DriverId, GateId, StepId
 from drumline.core.needs import STUCK
@@ -180,7 +181,8 @@ def _finished(finished: StepFinished, snapshot: Snapshot) -> Cause:
             proved = f"{landed}, proved by {finished.checks_passed} of {finished.checks_total} checks"
             hint = f"drumline why {finished.landed_by}" if finished.landed_by else f"drumline logs {finished.step}"
             red = tell_red(snapshot.run, snapshot.run.define(finished.step))
-            told = filter(None, (explain_doubt(finished) or proved, red, tell_review(finished)))
+            back = _tell_sent_back(snapshot, finished.step)
+            told = filter(None, (explain_doubt(finished) or proved, red, back, tell_review(finished)))
             return Cause(kind=FINISHED, text="; ".join(told), hint=hint)
         case StepEnd.SKIPPED:
             text = flatten(finished.reason) or "no reason given"
@@ -191,6 +193,18 @@ def _finished(finished: StepFinished, snapshot: Snapshot) -> Cause:
             return _ask_about(finished, Cause(kind=kind, text=text, hint=round_hint(finished, snapshot.run)), snapshot)
         case _:
             assert_never(finished.state)
+
+
+def _tell_sent_back(snapshot: Snapshot, step: StepId) -> str:
+    """That a person called what landed not good, and which corrective step puts it right; empty if nobody did."""
+    name = find_sent_back(snapshot.run, step)
+    if name is None:
+        return ""
+    known = name in snapshot.run.plan.by_id
+    state = step_state(snapshot, name).value if known else "not in the plan"
+    if known and state == StepEnd.DONE.value:
+        return f"a person called it not good; {name} has landed to put it right"
+    return f"a person called it not good; {name} is to put it right ({state})"
 
 
 def _ask_about(finished: StepFinished, found: Cause, snapshot: Snapshot) -> Cause:
