@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.acceptance.cli_user import PLAN, User, gates_of, make_user, step_text, write_plan
@@ -51,6 +52,26 @@ def test_who_resumes_a_run_that_was_not_accepted_is_asked_again(user: User) -> N
     resumed = user.type("resume")
 
     assert (resumed.code, gates_of(user.status())) == (2, ["accept.2"]), resumed.text
+
+
+def test_a_no_stays_visible_as_that_of_the_person_who_gave_it(user: User) -> None:
+    user.run()
+    refused = user.type("answer", "accept", "no", "--resume")
+    resumed = user.type("resume")
+
+    again = user.type("answer", "accept", "yes")
+    told: Any = user.type("report", "--json").json
+    [first, second] = told["gates"]
+
+    assert "accept no by " in refused.out
+    assert " (withdrawn by a resume)" in resumed.out
+    assert (first["choice"], first["withdrawn"], second["choice"]) == ("no", True, None)
+    assert first["by"]
+    assert "| no (withdrawn by a resume) |" in user.type("report").out
+    assert "'no' by" in again.text
+    assert "since then accept.2 asks again" in again.text
+    assert "next: drumline answer accept.2 yes --resume" in again.text
+    assert "taken back" not in user.type("report").out + again.text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.plan import RUN_WALKS
 from drumline.core.runfold import fold_run
 from drumline.core.runlife import check_events
-from drumline.core.state import RunState
+from drumline.core.state import Gate, RunState
 from drumline.core.task import is_task
 from drumline.core.vocabulary import RunEnd, StepEnd
 from drumline.engine.figures import complete
@@ -58,10 +58,20 @@ def check_answer(run: RunState, gate: str, choice: str, comment: str | None = No
         known = ", ".join(run.unanswered) or "none is open"
         raise InvalidInput(f"run {run.id} has no gate {gate!r} (open: {known})", hint="drumline status")
     if found.answer is not None:
-        who = f" by {found.answer.by}" if found.answer.by else ""
-        raise InvalidInput(f"gate {gate!r} was answered {found.answer.choice!r}{who} already", hint="drumline status")
+        raise _refuse_second(run, found)
     _check_filled(found.opened, choice, comment or "")
     check_reply(found.opened, choice, comment)
+
+
+def _refuse_second(run: RunState, gate: Gate) -> InvalidInput:
+    """That a gate has an answer; where that was withdrawn, with the command for the gate that asks again."""
+    given = gate.given or gate.answer
+    who = f" by {given.by}" if given and given.by else ""
+    told = f"gate {gate.opened.gate!r} was answered {given.choice if given else ''!r}{who} already"
+    again = [other.opened for other in run.open_gates if other.opened.kind is gate.opened.kind]
+    if gate.withdrawn is None or not again:
+        return InvalidInput(told, hint="drumline status")
+    return InvalidInput(f"{told}; since then {again[0].gate} asks again", hint=answer_command(again[0], driven=False))
 
 
 def _check_filled(opened: GateOpened, choice: str, comment: str) -> None:

@@ -157,9 +157,9 @@ def _list_deviations(
     fixed = [one.finding.title for one in landed.findings if one.settled is Settlement.FIXED]
     yield from (f"put right after its review: {title}" for title in fixed)
     for gate in run.gates.values():
-        if gate.opened.step == orders.step.id and gate.answer is not None:
-            comment = f": {gate.answer.comment}" if gate.answer.comment else ""
-            yield f"gate {gate.opened.gate}: {gate.answer.choice}{comment}"
+        if gate.opened.step == orders.step.id and gate.given is not None:
+            comment = f": {gate.given.comment}" if gate.given.comment else ""
+            yield f"gate {gate.opened.gate}: {gate.given.choice}{comment}"
     accepted = [one for one in landed.findings if one.settled is Settlement.ACCEPTED]
     yield from (f"accepted as it is: {one.finding.title}" for one in accepted)
     if said := _field(state, "scope deviations"):

@@ -271,6 +271,7 @@ def _take_back(state: RunState, kind: str, choice: str) -> None:
     """Let an answer no longer count because a person wants something else by now."""
     for gate in state.gates.values():
         if gate.opened.kind == kind and gate.answer is not None and gate.answer.choice == choice:
+            gate.withdrawn = gate.answer
             gate.answer = replace(gate.answer, choice=gates.TAKEN_BACK)
 
 

@@ -23,10 +23,16 @@ _FIRST = (RunPhase.NEW, RunPhase.BEGUN)
 
 
 class Gate(State):
-    """A question, and its answer once there is one."""
+    """A question, and its answer once there is one; `withdrawn` is what it was if it no longer counts."""
 
     opened: ev.GateOpened
     answer: ev.GateAnswered | None = None
+    withdrawn: ev.GateAnswered | None = None
+
+    @property
+    def given(self) -> ev.GateAnswered | None:
+        """The answer in the words of who gave it, whether it still counts or not."""
+        return self.withdrawn or self.answer
 
     @property
     def reply(self) -> Reply | None:

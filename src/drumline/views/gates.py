@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from shlex import quote
 
-from drumline.core.events import GateAnswered, GateOpened
+from drumline.core.events import GateOpened
 from drumline.core.gates import needs_words
 from drumline.core.state import Gate, RunState
 from drumline.core.vocabulary import OF_AGENTS, GateKind, RunEnd
@@ -172,15 +172,3 @@ def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
     own = replace(opened, question=opened.asks) if opened.kind in OF_AGENTS and opened.asks else opened
     question = f"? {named}: {split_question(own)[0]}"
     return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
-
-
-def is_told(opened: GateOpened, answer: GateAnswered) -> bool:
-    """Whether a person said something in words of their own."""
-    return bool(answer.comment) or (opened.free and answer.choice not in opened.options)
-
-
-def remark_line(answer: GateAnswered) -> str:
-    """An answer with what the person said."""
-    who = f" by {flatten(answer.by)}" if answer.by else ""
-    comment = f": {flatten(answer.comment)}" if answer.comment else ""
-    return f"{answer.gate} {flatten(answer.choice)}{who}{comment}"

@@ -16,7 +16,7 @@ from drumline.views.findings import tell_unread
 from drumline.views.graphsvg import STYLE, Box, clean, graph_svg
 from drumline.views.landings import tell_landings
 from drumline.views.mutants import describe_change
-from drumline.views.reportmd import count_passed
+from drumline.views.reportmd import count_passed, tell_choice
 from drumline.views.timelinesvg import timeline_svg
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -221,7 +221,7 @@ def _gates(gates: Sequence[Mapping[str, Any]]) -> str:
         (
             f'<code class="id">{text(gate["id"])}</code>',
             _question(gate["question"]),
-            f"<b>{text(gate['choice'])}</b>" if gate["choice"] is not None else _pill("open"),
+            f"<b>{text(tell_choice(gate))}</b>" if gate["choice"] is not None else _pill("open"),
             text(": ".join(one for one in (gate["by"], gate["comment"]) if one)),
             duration(gate["answered_at"] - gate["asked_at"]) if gate["answered_at"] and gate["asked_at"] else "",
         )

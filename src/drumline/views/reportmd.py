@@ -15,6 +15,7 @@ from drumline.views.duration import duration
 from drumline.views.findings import tell_unread
 from drumline.views.landings import tell_landings
 from drumline.views.mutants import describe_change
+from drumline.views.remarks import WITHDRAWN
 
 _SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
 SHORT = 9
@@ -120,11 +121,13 @@ def _survivors(steps: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _gates(gates: Sequence[Mapping[str, Any]]) -> list[str]:
-    rows = [
-        (plain(gate["id"]), plain(gate["question"]), plain(gate["choice"] or "open"), plain(gate["by"]))
-        for gate in gates
-    ]
+    rows = [(plain(gate["id"]), plain(gate["question"]), plain(tell_choice(gate)), plain(gate["by"])) for gate in gates]
     return ["## Gates", _table(("gate", "question", "answer", "by"), rows)] if rows else []
+
+
+def tell_choice(gate: Mapping[str, Any]) -> str:
+    """What was answered, and that it no longer counts where its run was resumed since."""
+    return f"{gate['choice'] or 'open'}{WITHDRAWN if gate['withdrawn'] else ''}"
 
 
 def _files(steps: Sequence[Mapping[str, Any]]) -> list[str]:

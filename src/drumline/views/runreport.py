@@ -74,13 +74,14 @@ class CheckMade(Record):
 
 
 class Question(Record):
-    """A gate, and its answer if there is one."""
+    """A gate, and its answer if there is one; one that is `withdrawn` no longer counts, as its run was resumed."""
 
     id: str
     kind: str
     step: str | None
     question: str
     choice: str | None
+    withdrawn: bool
     comment: str
     by: str
     asked_at: float | None
@@ -353,9 +354,10 @@ def _list_gates(run: RunState, own: Sequence[Recorded]) -> tuple[Question, ...]:
             kind=gate.opened.kind.value,
             step=gate.opened.step or None,
             question=gate.opened.question,
-            choice=gate.answer.choice if gate.answer else None,
-            comment=gate.answer.comment if gate.answer else "",
-            by=gate.answer.by if gate.answer else "",
+            choice=gate.given.choice if gate.given else None,
+            comment=gate.given.comment if gate.given else "",
+            by=gate.given.by if gate.given else "",
+            withdrawn=gate.withdrawn is not None,
             asked_at=asked.get(name),
             answered_at=answered.get(name),
         )

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from drumline.core.acceptance import list_red_steps, tell_red
 from drumline.core.claims import tell_claims
-from drumline.core.events import GateAnswered, StepFinished
+from drumline.core.events import StepFinished
 from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
 from drumline.core.ids import NO_STEP, Commit, RunId, StepId
@@ -29,7 +29,7 @@ from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
-from drumline.views.gates import answer_command, is_told, list_asking, merge_command, remark_line, retry_command
+from drumline.views.gates import answer_command, list_asking, merge_command, retry_command
 from drumline.views.landings import list_coming
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
 from drumline.views.leavings import (
@@ -42,6 +42,7 @@ from drumline.views.leavings import (
 )
 from drumline.views.mutants import tell_survivors
 from drumline.views.proofs import proof_json
+from drumline.views.remarks import Remark, list_remarks, remark_json, remark_line
 from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.standing import begin_after_login, resume_after_login
 from drumline.views.states import elapsed, run_state, step_state
@@ -94,7 +95,7 @@ class Summary(Record):
     skipped: int
     unfinished: tuple[Unfinished, ...]
     manual: tuple[tuple[StepId, str], ...]
-    remarks: tuple[GateAnswered, ...]
+    remarks: tuple[Remark, ...]
     elsewhere: tuple[tuple[StepId, str], ...]
     attempts: int
     fixes: int
@@ -147,7 +148,7 @@ def summary(snapshot: Snapshot, *, changed: Collection[str] | None = None) -> Su
         skipped=sum(1 for state in states.values() if state is StepStanding.SKIPPED),
         unfinished=tuple(_unfinished(snapshot, s) for s, state in states.items() if state not in _SETTLED),
         manual=_to_verify(run),
-        remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and is_told(g.opened, g.answer)),
+        remarks=list_remarks(run),
         elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
         fixes=sum(fixes(snapshot, step.id) for step in steps),
@@ -198,7 +199,7 @@ def summary_lines(found: Summary) -> list[str]:
     lines += list_under("conflicts foreseen", found.coming)
     lines += list_under("review of the whole", found.whole)
     lines += list_under("lessons", learned_lines(found.learned))
-    lines += list_under("said at gates", [remark_line(answer) for answer in found.remarks])
+    lines += list_under("said at gates", [remark_line(said) for said in found.remarks])
     lines += list_under("next", found.next)
     return lines
 
@@ -243,7 +244,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "unfinished": [{"step": u.step, "state": u.state, "reason": u.reason} for u in found.unfinished],
         "run_walks": [{"step": w.step, "state": w.state, "reason": w.reason or None} for w in found.run_walks],
         "manual": [{"step": step, "item": item} for step, item in found.manual],
-        "remarks": [{"gate": a.gate, "choice": a.choice, "comment": a.comment, "by": a.by} for a in found.remarks],
+        "remarks": [remark_json(said) for said in found.remarks],
         "elsewhere": [{"step": step, "repository": repo} for step, repo in found.elsewhere],
         "attempts": found.attempts,
         "fixes": found.fixes,
