@@ -206,3 +206,21 @@ def test_in_quick_and_without_fixes_nobody_is_asked(tmp_path: Path) -> None:
     assert without.code == quick.code == 2
     assert "diagnose" not in without.err + quick.err
     assert states_of(user.status()) == {"step-1": "blocked", "step-2": "waiting"}
+
+
+def test_a_stop_at_the_gate_of_a_blocked_run_ends_it_as_failed_until_it_is_resumed(tmp_path: Path) -> None:
+    user = open_user(tmp_path)
+
+    ran = user.run("--autonomy", "critical", env={"DRUMLINE_RETRIES": "0"})
+    [gate] = gates_of(user.status())
+    stopped = user.type("answer", gate, "stop", "--resume")
+    state = user.status()["state"]
+    resumed = user.type("resume")
+
+    assert (ran.code, stopped.code, state) == (2, 1, "failed"), stopped.text
+    assert f"stopped by a person at gate {gate}" in stopped.out
+    assert f"{gate} stop by " in stopped.out
+    assert (resumed.code, user.status()["state"]) == (2, "blocked"), resumed.text
+    assert gates_of(user.status()) == [f"{gate}.2"]
+    assert f"{gate} stop by " in resumed.out
+    assert "(withdrawn by a resume)" in resumed.out

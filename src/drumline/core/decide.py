@@ -252,7 +252,7 @@ def _refusals(run: RunState, around: Surroundings, horizon: Horizon) -> list[Com
 
 
 def _questions(run: RunState, around: Surroundings, horizon: Horizon, odd: frozenset[StepId]) -> list[Command]:
-    found: list[Command] = []
+    found: list[Command] = [*_ask_again(run)]
     level = find_due_wave(run, horizon.barrier)
     if level is not None:
         items = list_unasked(run)
@@ -270,6 +270,20 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon, odd: froze
         if blocker is not None and blocker.kind is Hindrance.NEEDS and _asks_to_proceed(run, step, horizon):
             found.append(Ask(opens=gates.proceed(step, horizon.find_unmet(step))))
     return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
+
+
+def _ask_again(run: RunState) -> list[Command]:
+    """The questions about blocked steps at which a person had stopped the run, which was resumed since."""
+    stopped = [gate for gate in run.gates.values() if gate.withdrawn is not None and gate.opened.kind in STUCK]
+    found: list[Command] = []
+    for opened in (gate.opened for gate in stopped):
+        finished, step = run.finished.get(opened.step), run.plan.by_id.get(opened.step)
+        last = run.find_gate(opened.kind, opened.step, run.rounds.get(opened.step, 0))
+        if step is None or finished is None or finished.state is not StepEnd.BLOCKED or last is None:
+            continue
+        again = open_stuck(run, step, opened.kind, reason=opened.asks) if last.opened is opened else None
+        found += [Ask(opens=again)] if again is not None else []
+    return found
 
 
 def _list_questionable(run: RunState, around: Surroundings, odd: frozenset[StepId]) -> list[Step]:

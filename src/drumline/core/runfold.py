@@ -328,7 +328,8 @@ def _resumed(state: RunState, event: ev.RunResumed) -> None:
     state.parked = False
     state.pause = None
     if state.ended is not None:  # a person who resumes a run that a person stopped no longer wants it stopped
-        for kind in (GateKind.WAVE, *sorted(STUCK)):
+        # What ended as blocked was not ended by a stop: one that was said since then still has to end it.
+        for kind in (GateKind.WAVE, *sorted(STUCK)) if state.ended.state is not RunEnd.BLOCKED else ():
             _take_back(state, kind, gates.STOP)
         _take_back(state, GateKind.BUDGET, gates.NO)
         _take_back(state, GateKind.ACCEPT, gates.NO)
