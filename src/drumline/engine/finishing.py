@@ -51,9 +51,8 @@ async def write_end(
     files, unchanged = await _list_changes(state, workspaces)
     landed = state.landed if command.state is StepEnd.DONE else None
     missing = await find_missing(workspaces, orders.step, state, files) if landed else Missing()
-    hidden = (*missing.ignored, *missing.removed)
     links = find_links_out(workspaces.path(orders.step.id), files) if landed else ()
-    facts = replace(_gather(state, orders, run, unchanged=unchanged), hidden=bool(hidden or links))
+    facts = replace(_gather(state, orders, run, unchanged=unchanged), hidden=bool(missing.hidden or links))
     proof = settle(facts) if landed else None
     passed, total = (facts.passed, facts.total) if landed else _count_all(state, orders, facts)
     return ev.StepFinished(
@@ -78,7 +77,7 @@ async def write_end(
         unchanged=bool(landed and unchanged),
         void=tuple(ended.command for ended in state.void() if not ended.outside),
         outside=tuple(ended.command for ended in state.void() if ended.outside),
-        hidden=hidden,
+        hidden=missing.hidden,
         removed=missing.removed,
         links=links,
         ignored=state.last.ignored if state.last and landed else (),

@@ -58,6 +58,11 @@ class Missing(Record):
     ignored: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.ignored, *self.removed)
+
 
 async def find_missing(workspaces: Workspaces, step: Step, state: StepState, changed: Mapping[str, str]) -> Missing:
     """What the plan asks for and did not land: as it is by now, after all checks, or as the last attempt left it."""

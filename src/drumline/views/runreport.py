@@ -5,7 +5,7 @@ The rule: it is data, whole and typed. Pages for people are made of it and of no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from drumline.core import events as ev
 from drumline.core.acceptance import list_red
@@ -86,6 +86,9 @@ class Question(Record):
     by: str
     asked_at: float | None
     answered_at: float | None
+
+
+Questions = Sequence[Question]
 
 
 class StepMade(Record):
@@ -221,9 +224,7 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         hit_review_cap=hits_cap(snapshot),
         per_chunk=tuple(_tell_chunk(step, run.plan.format) for step in steps),
         files_changed=tuple(sorted({file for step in steps if step.state == StepStanding.DONE for file in step.files})),
-        clean=all(step.state in (StepStanding.DONE, StepStanding.SKIPPED) for step in steps)
-        and not (blockers or concerns)
-        and not (whole_unreviewed(run) or any(step.unread or step.unreviewed for step in steps)),
+        clean=not (blockers or concerns or whole_unreviewed(run)) and all(map(_is_clean, steps)),
         unresolved_blockers=blockers,
         concerns=concerns,
         nits=choose(found, Severity.NIT),
@@ -255,13 +256,14 @@ def find_critical(run: RunState, own: Sequence[Recorded]) -> frozenset[StepId]:
     return frozenset(found)
 
 
-def _make_step(
-    snapshot: Snapshot, step: Step, history: History, gates: Sequence[Question], critical: frozenset[StepId]
-) -> StepMade:
+def _is_clean(step: StepMade) -> bool:
+    """Whether it is done or skipped, and everybody who was asked about it gave a usable answer."""
+    return step.state in (StepStanding.DONE, StepStanding.SKIPPED) and not (step.unread or step.unreviewed)
+
+
+def _make_step(snapshot: Snapshot, step: Step, history: History, gates: Questions, critical: Set[StepId]) -> StepMade:
     run, finished, proof = snapshot.run, snapshot.run.finished.get(step.id), find_proof(snapshot.run, step.id)
-    entries = history.streams.get(step.id, ())
-    state = _fold(run, entries)
-    judged, worked = _find_judged(run, step, state, history)
+    entries, state, judged, worked = _read_work(run, step, history)
     return StepMade(
         id=step.id,
         title=step.title,
@@ -291,8 +293,8 @@ def _make_step(
         critical=step.id in critical,
         diff=tuple(history.diffs.get(step.id, ())),
         reviews=finished.reviews if finished else state.reviews,
-        reviewed=(finished.reviewed or None) if finished else None,
-        unreviewed=(finished.unreviewed or None) if finished else None,
+        reviewed=finished.reviewed or None if finished else None,
+        unreviewed=finished.unreviewed or None if finished else None,
         unread=state.list_unread(),
         mutants=finished.mutants if finished else Mutation(),
         edge_cases=tuple(tell_cases(finished.swept)) if finished and finished.swept else (),
@@ -300,7 +302,7 @@ def _make_step(
     )
 
 
-def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]) -> tuple[Waited, ...]:
+def _list_waits(step: StepId, gates: Questions, own: Sequence[Recorded]) -> tuple[Waited, ...]:
     asked = [
         Waited(kind="gate", name=gate.id, began=gate.asked_at, ended=gate.answered_at)
         for gate in gates
@@ -312,6 +314,13 @@ def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]
         if isinstance(entry.event, ev.StepDeferred) and entry.event.step == step and entry.event.until is not None
     ]
     return (*asked, *timers)
+
+
+def _read_work(run: RunState, step: Step, history: History) -> tuple[Sequence[Recorded], StepState, Step, StepState]:
+    """What a step's stream has, what it comes to, and whose checks and words say what became of the step."""
+    entries = history.streams.get(step.id, ())
+    state = _fold(run, entries)
+    return (entries, state, *_find_judged(run, step, state, history))
 
 
 def _find_judged(run: RunState, step: Step, state: StepState, history: History) -> tuple[Step, StepState]:

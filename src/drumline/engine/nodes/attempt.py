@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 from uuid import uuid4
 
 from drumline.core import commands as cmd
@@ -172,8 +172,7 @@ class _Attempt(Record):
         began = self.work.services.clock.now()
         outcome = await work_beside(self.work, state, lambda: self._ask(command, state))
         if outcome.failure == Failure.KILLED.value:
-            await self._keep_usage(outcome.usage, round(max(0.0, self.work.services.clock.now() - began), 3))
-            raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
+            await self._give_up(outcome, self._measure(began))
         reader = self._name_reader()
         kept = await keep_work(self.work, state, command.attempt, reader=reader)
         outcome, tree = mark_kept(outcome, kept), kept.tree
@@ -185,7 +184,7 @@ class _Attempt(Record):
             tree=tree,
             failure=outcome.failure,
             message=outcome.message[:MOST_MESSAGE],
-            seconds=round(max(0.0, self.work.services.clock.now() - began), 3),
+            seconds=self._measure(began),
             usage=outcome.usage,
             source=outcome.source,
             model=outcome.model,
@@ -208,6 +207,14 @@ class _Attempt(Record):
             report={} if outcome.failure else read_report(outcome.message),
         )
         return Note(step=[ended], run=[*self._count(command, state, ended), *note_moved(self.work, kept.git)])
+
+    def _measure(self, began: float) -> float:
+        return round(max(0.0, self.work.services.clock.now() - began), 3)
+
+    async def _give_up(self, outcome: Outcome, seconds: float) -> NoReturn:
+        """Keep what an agent used that somebody killed, and say so."""
+        await self._keep_usage(outcome.usage, seconds)
+        raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
 
     def _name_reader(self) -> str:
         """The role of the step, if it may only read."""
