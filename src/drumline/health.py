@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -62,6 +63,7 @@ def examine() -> list[Finding]:
     if project is not None:
         findings += [
             _commit(project),
+            *_git_folder(project),
             _config(project),
             *_store(project),
             *_drivers(project),
@@ -89,6 +91,18 @@ def _commit(project: Project) -> Finding:
         return Finding(name="base", level="ok", text=f"a run would start from {project.repository.head_commit()[:12]}")
     except DrumlineError as error:
         return Finding(name="base", level="problem", text=str(error), hint=error.hint)
+
+
+def _git_folder(project: Project) -> Iterator[Finding]:
+    """Whether a run could write its journal, its refs and its worktrees: what git keeps has to be writable."""
+    folder = project.repository.common_dir
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        text = f"{folder} cannot be written ({error.strerror}), so nothing can be run here"
+        hint = f"mount {folder} writable, or see who may write it: ls -ld {folder}"
+        yield Finding(name="git folder", level="problem", text=text, hint=hint)
 
 
 def _config(project: Project) -> Finding:

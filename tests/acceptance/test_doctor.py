@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -156,3 +157,21 @@ def test_the_doctor_removes_a_half_made_record_that_breaks_the_users_git(user: U
 
     assert "removed what an interrupted git left: worktrees/step-1" in told
     assert user.git("branch", "-a")
+
+
+def test_a_git_folder_that_cannot_be_written_is_a_problem(user: User) -> None:
+    git = user.repo / ".git"
+    for words in (("--bind", str(git), str(git)), ("-o", "remount,ro,bind", str(git))):
+        done = subprocess.run(["mount", *words], check=False, capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"nothing can be mounted here: {done.stderr}")
+    try:
+        told = user.drumline("doctor")
+    finally:
+        subprocess.run(["umount", "--lazy", str(git)], check=True)
+    after = user.drumline("doctor")
+
+    assert told.code == 1, told.text
+    assert f"git folder: {git} cannot be written (Read-only file system), so nothing can be run here" in told.out
+    assert f"next: mount {git} writable, or see who may write it: ls -ld {git}" in told.out
+    assert "git folder" not in after.out
