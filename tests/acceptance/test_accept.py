@@ -29,11 +29,13 @@ def test_every_view_names_the_level_the_reasons_and_the_answer(user: User) -> No
     gate = status["gates"][0]
     assert (gate["items"], gate["person_only"]) == ([{"step": "step-1", **unproved}], True)
     assert (why["state"], why["proof"], why["gate"]) == ("done", unproved, "accept")
-    assert why["hint"] == "drumline answer accept yes --resume"
+    assert why["hint"] == "drumline answer accept no --resume"
     assert "? step-1" in board
     assert "unproved: no checks" in board
     assert "2 of 2 steps landed, 1 proved, 1 unproved" in ran.out
-    assert "drumline answer accept yes --resume" in ran.out
+    assert "drumline answer accept no --resume  (no or yes)\n" in ran.out
+    for words in ((), ("why", "step-1"), ("why",)):
+        assert "drumline answer accept no --resume  (no or yes)\n" in user.type(*words).text, words
 
 
 @pytest.mark.parametrize(("choice", "code", "state"), [("yes", 0, "done"), ("no", 1, "failed")])
@@ -100,4 +102,4 @@ def test_a_single_step_that_waits_for_a_yes_says_how_to_give_it(user: User) -> N
     ran = user.run("--step", "step-1")
 
     assert ran.code == 2, ran.text
-    assert "next      drumline answer accept yes --resume" in ran.out
+    assert "next      drumline answer accept no --resume  (no or yes)\n" in ran.out

@@ -175,7 +175,7 @@ def test_without_tests_nothing_proves_it_and_a_person_has_to_accept_it(folder: P
     assert "--check CMD" in ran.err
     assert "nothing can prove 1 step: the run will wait at the gate accept, or use --require none" in ran.err
     assert "1 of 1 step landed, 0 proved" in ran.out
-    assert "drumline answer accept yes --resume" in ran.out
+    assert "drumline answer accept no --resume  (no or yes)\n" in ran.out
     assert user.step("do")["proved"] is False
 
 

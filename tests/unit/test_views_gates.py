@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.builders import gate_for, step_of
+from tests.unit.builders import Scene, gate_for, step_of
 
 from drumline.core.events import GateOpened
 from drumline.core.gateevents import Doubt
@@ -13,7 +13,7 @@ from drumline.core.proof import Level
 from drumline.core.vocabulary import GateKind
 from drumline.record import replace
 from drumline.views.focus import Entry, entry_rows
-from drumline.views.gates import answer_command, ask_shortly, split_question, tell_gate
+from drumline.views.gates import answer_command, ask_shortly, split_question, tell_choices, tell_gate
 
 EVIDENCE = """\
 step-1 (Say hello) passed its checks. Land it?
@@ -97,6 +97,29 @@ def test_a_command_that_would_be_refused_without_a_comment_has_one(kind: GateKin
     opened = replace(ask("?", kind), options=(option, "stop"))
 
     assert answer_command(opened, driven=True).endswith(f"{option}{' --comment TEXT' if comment else ''}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "careful", "choices"),
+    [
+        (GateKind.JUDGE, ("allow", "undo", "reject"), "undo", "undo, allow or reject"),
+        (GateKind.OWNERSHIP, ("allow", "undo", "reject"), "undo", "undo, allow or reject"),
+        (GateKind.UNCHANGED, ("already-done", "retry", "skip"), "retry", "retry, already-done or skip"),
+        (GateKind.DENIED, ("land", "retry", "skip"), "retry", "retry, land or skip"),
+        (GateKind.ACCEPT, ("yes", "no"), "no", "no or yes"),
+    ],
+)
+def test_a_command_that_is_pasted_without_a_look_lets_no_doubtful_work_pass(
+    kind: GateKind, options: tuple[str, ...], careful: str, choices: str
+) -> None:
+    opened = replace(ask("?", kind), options=options)
+    run = Scene(steps=[step_of("a")], events=[opened], live=[]).run()
+
+    command = answer_command(opened, driven=False)
+
+    assert command == f"drumline answer {opened.gate} {careful} --resume"
+    assert tell_choices(run, command) == f"{command}  ({choices})"
+    assert tell_choices(run, "drumline status") == "drumline status"
 
 
 @pytest.mark.parametrize(("room", "lines"), [(12, 12), (5, 6)])

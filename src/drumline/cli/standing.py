@@ -16,7 +16,7 @@ from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.vocabulary import RunStanding
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.views.duration import age
-from drumline.views.gates import merge_command
+from drumline.views.gates import merge_command, tell_choices
 from drumline.views.runs import RunRow, run_row
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state
@@ -75,7 +75,7 @@ def _tell(project: Project) -> list[str]:
         snapshot = project.watcher(store, read_run(store, briefs[-1].run), given=True).look(time.time())
     state, onward = run_state(snapshot), _find_next(project, snapshot)
     row = run_row(snapshot.run, live=state is RunStanding.RUNNING, started_at=briefs[-1].started_at)
-    told = [_describe(row, now=time.time()), *([f"  next: {onward}"] if onward else [])]
+    told = [_describe(row, now=time.time()), *([f"  next: {tell_choices(snapshot.run, onward)}"] if onward else [])]
     others = sum(1 for brief in briefs[:-1] if brief.state.ended is None)
     told += [f"  and {others} more unfinished: drumline runs"] if others else []
     if state not in (RunStanding.DONE, RunStanding.CANCELLED):

@@ -11,6 +11,7 @@ from drumline.app.naming import find_step
 from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import print_json, print_lines, say
 from drumline.views.evidence import evidence_lines
+from drumline.views.gates import tell_choices
 from drumline.views.places import split_place
 from drumline.views.why import why, why_json
 from drumline.wiring import open_project
@@ -39,4 +40,4 @@ def command(step: str, run: str, as_json: bool) -> None:
     print_lines(f"  {line}" for check in found.checks if check.was_run for line in evidence_lines(check))
     if found.worktree:
         click.echo(f"  worktree: {found.worktree}")
-    say(f"  next: {found.hint}")
+    say(f"  next: {tell_choices(state, found.hint)}")

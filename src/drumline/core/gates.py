@@ -91,7 +91,7 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
     elif text not in opened.options:
         raise InvalidInput(
             f"{text!r} is not an option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
-            hint=f"drumline answer {quote(opened.gate)} {quote(opened.options[0])}",
+            hint=f"drumline answer {quote(opened.gate)} CHOICE",
         )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from shlex import quote
+from types import MappingProxyType
 
 from drumline.core.events import GateOpened
-from drumline.core.gates import needs_words
+from drumline.core.gates import NO, RETRY, UNDO, needs_words
 from drumline.core.state import Gate, RunState
 from drumline.core.vocabulary import OF_AGENTS, GateKind, RunEnd
 from drumline.record import replace
@@ -14,6 +16,16 @@ from drumline.views.cells import Row, cut, flatten, split_lines, width
 from drumline.views.snapshot import RunSnapshot
 
 ANY_TEXT = "TEXT"
+CAREFUL: Mapping[str, str] = MappingProxyType(
+    {
+        GateKind.JUDGE: UNDO,
+        GateKind.OWNERSHIP: UNDO,
+        GateKind.UNCHANGED: RETRY,
+        GateKind.DENIED: RETRY,
+        GateKind.ACCEPT: NO,
+    }
+)
+"""The answers that let no doubtful work pass."""
 LONGEST = 400
 """Characters of a question in a line of progress."""
 SHORT_QUESTION = 120
@@ -23,10 +35,28 @@ _PARAGRAPHS = re.compile(r"\n\n+")
 
 
 def answer_command(opened: GateOpened, *, driven: bool) -> str:
-    """The command that answers with the first option, or with any text; without a driver it also drives on."""
-    choice = quote(opened.options[0]) if opened.options else ANY_TEXT
-    comment = f" --comment {ANY_TEXT}" if opened.options and needs_words(opened, opened.options[0]) else ""
+    """The command that answers with an option, or with any text; without a driver it also drives on.
+
+    It may be pasted without a look, so that it is never the answer which lets doubtful work pass.
+    """
+    word = order_options(opened)[0] if opened.options else ""
+    choice = quote(word) if word else ANY_TEXT
+    comment = f" --comment {ANY_TEXT}" if word and needs_words(opened, word) else ""
     return f"drumline answer {quote(opened.gate)} {choice}{comment}" + ("" if driven else " --resume")
+
+
+def order_options(opened: GateOpened) -> list[str]:
+    """The options, the careful one first where the question is about doubtful work."""
+    careful = CAREFUL.get(opened.kind, "")
+    return sorted(opened.options, key=lambda option: option != careful)
+
+
+def tell_choices(run: RunState, command: str) -> str:
+    """A command for people: beside an answer to a question about doubtful work stand all answers."""
+    for opened in (gate.opened for gate in run.open_gates if gate.opened.kind in CAREFUL):
+        if command in (answer_command(opened, driven=True), answer_command(opened, driven=False)):
+            return f"{command}  ({list_choices(replace(opened, options=tuple(order_options(opened))))})"
+    return command
 
 
 def list_asking(run: RunState) -> list[Gate]:

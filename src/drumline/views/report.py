@@ -12,6 +12,7 @@ from drumline.views.activity import attempts, checks
 from drumline.views.causes import SHORT_COMMIT
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
+from drumline.views.gates import tell_choices
 from drumline.views.proofs import describe_proof, find_proof, proof_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
@@ -43,6 +44,7 @@ class StepReport(Record):
     commit: Commit | None
     reason: str
     hint: str
+    told: str
     mark: str = ""
     gate: GateId | None = None
 
@@ -72,6 +74,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         commit=finished.commit if finished else None,
         reason=step_reason(snapshot, step),
         hint=answer.hint,
+        told=tell_choices(snapshot.run, answer.hint),
         mark=written.marks.status.value if written else found,
         gate=answer.gate,
     )
@@ -94,7 +97,7 @@ def report_lines(report: StepReport) -> list[str]:
     lines += _listed("files", report.files)
     lines += _listed("by hand", report.manual)
     if report.result != "done" or report.gate:
-        lines.append(f"  next      {report.hint}")
+        lines.append(f"  next      {report.told}")
     return lines
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from typing import assert_never
+from collections.abc import Collection, Mapping
 
-from drumline.core.acceptance import list_red_steps, tell_red
+from drumline.core.acceptance import tell_red
 from drumline.core.claims import tell_claims
 from drumline.core.events import StepFinished
 from drumline.core.flow.ends import warn_of_status
@@ -14,22 +13,21 @@ from drumline.core.flow.model import EndNode
 from drumline.core.ids import NO_STEP, Commit, RunId, StepId
 from drumline.core.needs import is_skipped
 from drumline.core.plaintext import name_some
-from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
 from drumline.core.state import RunState
 from drumline.core.tally import Tally
 from drumline.core.vocabulary import RunStanding, StepEnd, StepStanding
-from drumline.core.waves import find_stop, list_verified, manual_items
+from drumline.core.waves import list_verified, manual_items
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
-from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_waiting, list_rounds, round_hint
+from drumline.views.causes import SHORT_COMMIT, explain_doubt
 from drumline.views.cells import count, flatten, join_reason, list_under
 from drumline.views.cost import describe_usage, spending_lines, usage_json
 from drumline.views.duration import duration
 from drumline.views.findings import tell_review, tell_whole
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
-from drumline.views.gates import answer_command, list_asking, merge_command, retry_command
+from drumline.views.gates import tell_choices
 from drumline.views.landings import list_coming
 from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
 from drumline.views.leavings import (
@@ -41,17 +39,15 @@ from drumline.views.leavings import (
     list_uncommitted,
 )
 from drumline.views.mutants import tell_survivors
+from drumline.views.onward import list_next
 from drumline.views.proofs import proof_json
 from drumline.views.remarks import Remark, list_remarks, remark_json, remark_line
 from drumline.views.snapshot import Snapshot, Walk
-from drumline.views.standing import begin_after_login, resume_after_login
 from drumline.views.states import elapsed, run_state, step_state
 from drumline.views.status import run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
 from drumline.views.walked import Walked, measure, walk_json
 
-MOST_GATES = 3
-"""Open gates whose answers are named as next commands."""
 _ALSO_TOLD = (Level.KEPT.value, Level.UNPROVED.value, Level.DECLARED.value)
 """Levels that are counted for people beside what is proved."""
 
@@ -107,6 +103,7 @@ class Summary(Record):
     agents: Mapping[str, Mapping[str, float]]
     branch: str
     next: tuple[str, ...]
+    told: tuple[str, ...]
     walked: Walked | None = None
     run_walks: tuple[Unfinished, ...] = ()
     cause: StepId = NO_STEP
@@ -159,7 +156,8 @@ def summary(snapshot: Snapshot, *, changed: Collection[str] | None = None) -> Su
         usage=sum_run(snapshot),
         agents=sum_agents(snapshot),
         branch=run.begun.branch,
-        next=_next(snapshot, anything_landed=bool(landed)),
+        next=(following := list_next(snapshot, anything_landed=bool(landed))),
+        told=tuple(tell_choices(run, command) for command in following),
         walked=measure(snapshot.flow_walk) if snapshot.flow_walk is not None else None,
         cause=run.ended.step if run.ended is not None else NO_STEP,
         run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in run.list_own_walks()),
@@ -200,7 +198,7 @@ def summary_lines(found: Summary) -> list[str]:
     lines += list_under("review of the whole", found.whole)
     lines += list_under("lessons", learned_lines(found.learned))
     lines += list_under("said at gates", [remark_line(said) for said in found.remarks])
-    lines += list_under("next", found.next)
+    lines += list_under("next", found.told)
     return lines
 
 
@@ -307,71 +305,6 @@ def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
     """Manual items of landed steps that no person has passed at a gate."""
     items = ((step.id, item) for step in run.selected() for item in manual_items(run, step))
     return tuple((step, item) for step, item in items if item not in list_verified(run, step))
-
-
-def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
-    branch = snapshot.run.begun.branch
-    state = run_state(snapshot)
-    onward = list(_onward(snapshot, state))
-    if snapshot.flow_walk is not None:
-        answers = state is RunStanding.PARKED and snapshot.run.open_gates
-        return tuple(
-            onward if answers or state is RunStanding.RUNNING else [*onward, f"drumline logs --run {snapshot.run.id}"]
-        )
-    look = [f"drumline status {snapshot.run.id}", *onward]
-    look += _look_at_doubt(snapshot)
-    if anything_landed:
-        look.append(f"git log --oneline {branch}")
-    # A run that merges says itself what is left to do if it cannot; one in the checkout is where it should be.
-    merges = bool(snapshot.run.begun.merge) and state is RunStanding.DONE
-    there = merges or bool(snapshot.run.begun.checkout)
-    onwards = state in (RunStanding.PARKED, RunStanding.INTERRUPTED)  # it is to be driven on first
-    if anything_landed and not there and not onwards:
-        look.insert(0 if state is RunStanding.DONE else len(look), merge_command(snapshot.run))
-    return tuple(look)
-
-
-def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
-    """The commands that let the run go on, or that say more about what it came to."""
-    run, flow_walk = snapshot.run, snapshot.flow_walk
-    match state:
-        case RunStanding.PARKED if run.open_gates and not run.parked_for:
-            yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:MOST_GATES])
-        case RunStanding.PARKED if waiting := find_waiting(snapshot):
-            yield retry_command(waiting)
-        case RunStanding.PARKED | RunStanding.INTERRUPTED | RunStanding.CANCELLED:
-            yield f"drumline resume {run.id}"
-        case RunStanding.FAILED if find_stop(run):
-            yield f"drumline resume {run.id}"
-        case RunStanding.RUNNING if flow_walk is not None:
-            yield f"drumline attach {run.id}"
-        case RunStanding.BLOCKED if flow_walk is not None and flow_walk.end is None:
-            yield resume_after_login(run)
-        case _ if flow_walk is not None:
-            yield from filter(None, [begin_after_login(run)])
-        case RunStanding.BLOCKED | RunStanding.FAILED | RunStanding.REJECTED:
-            yield from (answer_command(gate.opened, driven=False) for gate in list_asking(run)[:MOST_GATES])
-            stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]
-            yield from list_rounds(run)[:MOST_GATES]
-            yield from (f"drumline logs {found.step}" for found in stuck[:1])
-            yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)
-            yield from [round_hint(found, snapshot.run) for found in stuck if found.login][:1]
-            if not stuck and run.ended is not None and run.ended.step:  # its plan calls it blocked or failed
-                yield f"drumline why {run.ended.step}"
-        case RunStanding.RUNNING | RunStanding.DONE:
-            pass
-        case _:
-            assert_never(state)
-
-
-def _look_at_doubt(snapshot: Snapshot) -> list[str]:
-    """The command that says why a step is in doubt: one that is asked about, then one whose check fails by now."""
-    doubtful = (Level.KEPT, Level.UNPROVED)
-    asked = [doubt.step for gate in snapshot.run.open_gates for doubt in gate.opened.doubts]
-    red = [step.id for step in list_red_steps(snapshot.run)]
-    low = [f.step for f in snapshot.run.finished.values() if f.proof is not None and f.proof.level in doubtful]
-    steps = [*asked, *red, *low]
-    return [f"drumline why {step}" for step in steps[:1]]
 
 
 def _figures(found: Summary) -> str:
