@@ -202,6 +202,8 @@ def test_a_step_whose_check_a_later_step_breaks_is_named_in_the_summary(tmp_path
     assert "step-1 Make step-1: shared.txt (its check fails on the head of the run branch, after step-2)" in ran.text
     assert "drumline why step-1" in ran.text
     assert "drumline why step-2" not in ran.text
+    told: Any = user.type("report", "--json").json
+    assert [one["title"] for one in told["concerns"]] == [f"superseded by step-2: the check {checks[0]} fails"]
     assert "@final: node" not in ran.text
 
 
