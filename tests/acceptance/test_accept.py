@@ -72,7 +72,7 @@ def test_a_no_stays_visible_as_that_of_the_person_who_gave_it(user: User) -> Non
     assert "| no (withdrawn by a resume) |" in user.type("report").out
     assert "'no' by" in again.text
     assert "since then accept.2 asks again" in again.text
-    assert "next: drumline answer accept.2 yes --resume" in again.text
+    assert "next: drumline answer accept.2 no --resume" in again.text
     assert "taken back" not in user.type("report").out + again.text
 
 

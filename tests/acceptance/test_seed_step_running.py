@@ -88,7 +88,7 @@ def test_a_step_that_stays_red_reports_its_partial_progress_and_is_free_to_be_tr
     assert (code, report["result"], report["mark"]) == (2, "blocked", "blocked")
     assert (report["files"], report["checks"]) == (["step-1.txt"], {"passed": 1, "total": 2})
     assert "grep -q right step-1.txt" in str(report["reason"])
-    assert "drumline retry step-1" in str(report["hint"])
+    assert report["hint"] == "drumline answer failure-step-1 adapt --comment TEXT --resume"
     assert "status: blocked" in said
     assert "assignee" not in said
     assert again.code == 0, again.text

@@ -452,3 +452,9 @@ def test_a_failed_step_is_tried_again_and_a_rejected_one_is_not() -> None:
 
     assert list_rounds(failed) == ["drumline retry a --resume"]
     assert list_rounds(rejected) == []
+
+
+def test_a_run_that_was_cancelled_without_a_reason_is_told_without_one() -> None:
+    scene = Scene(steps=LONE, events=[ev.CancelRequested(), ev.RunEnded(state=RunEnd.CANCELLED)], live=[])
+
+    assert why(scene.snapshot()).sentence == "run r1 is cancelled"

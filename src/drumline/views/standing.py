@@ -78,7 +78,7 @@ class Why(Record):
     @property
     def sentence(self) -> str:
         """The answer for people."""
-        return f"{self.name} is {self.state}: {self.text}"
+        return f"{self.name} is {self.state}" + (f": {self.text}" if self.text else "")
 
 
 def explain_place(walk: Walk, name: str) -> Why:
