@@ -31,14 +31,17 @@ def flow_table(flow: Flow, *, columns: int) -> str:
 
 
 def _list_ends(ends: Sequence[EndNode], columns: int) -> list[str]:
-    """The ends by their status, as many on a line as fit."""
-    lines: list[str] = []
-    for status in dict.fromkeys(find_status(end) for end in ends):
-        told = f"{status.value}: {', '.join(end.id for end in ends if find_status(end) is status)}"
-        if lines and width(joined := f"{lines[-1]}; {told}") <= columns:
+    """The ends by their status, in as few lines as they fit on."""
+    told = (
+        f"{status.value}: {', '.join(end.id for end in ends if find_status(end) is status)}"
+        for status in dict.fromkeys(find_status(end) for end in ends)
+    )
+    lines = ["ends as"] if ends else []
+    for word in "; ".join(told).split():
+        if width(joined := f"{lines[-1]} {word}") <= columns:
             lines[-1] = joined
         else:
-            lines.append(f"ends as {told}")
+            lines.append(f"  {word}")
     return lines
 
 
