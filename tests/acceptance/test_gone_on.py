@@ -61,7 +61,9 @@ def test_a_comment_at_continue_is_kept_and_shown(user: User) -> None:
     assert "wave-1 continue by kim: fine, but name the units" in going.out
     assert "fine, but name the units" in user.prompt("step-2")
     remarks = next(line["remarks"] for line in told.lines if "remarks" in line)
-    assert remarks == [{"gate": "wave-1", "choice": "continue", "comment": "fine, but name the units", "by": "kim"}]
+    assert remarks == [
+        {"gate": "wave-1", "choice": "continue", "comment": "fine, but name the units", "by": "kim", "withdrawn": False}
+    ]
 
 
 def test_any_text_at_an_approval_is_a_revision(user: User) -> None:

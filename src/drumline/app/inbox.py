@@ -157,7 +157,7 @@ def check_skip(run: RunState, name: str) -> StepId:
 
 
 def check_cancel(run: RunState) -> None:
-    """Refuse to cancel what is over. A run that is blocked or failed is not: whoever gives it up cancels it."""
+    """Refuse to cancel what is over. A run that is blocked or failed can be given up."""
     if run.ended is not None and not run.is_stuck:
         raise InvalidInput(
             f"run {run.id} has ended as {run.ended.state}; nothing is left to stop",

@@ -148,7 +148,7 @@ class RunState(State):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it ended, and its work waits for a person who goes on with it or gives it up."""
+        """Whether it ended, and its work waits for a person to continue or give up."""
         ends = (RunEnd.BLOCKED, RunEnd.FAILED) if self.lands else (RunEnd.BLOCKED,)  # a flow that failed is over
         return self.ended is not None and self.ended.state in ends
 
