@@ -309,6 +309,16 @@ def test_a_live_driver_takes_up_an_answer_that_was_given_elsewhere(user: User) -
     assert (process.returncode, out) == (0, "good, the script got 0: held\n")
 
 
+def test_a_run_that_was_to_be_tried_again_is_cancelled_all_the_same(user: User) -> None:
+    walk(user, "ask", "--prompt", "red")
+    retried = user.drumline("retry", "flow")
+    cancelled = user.drumline("cancel")
+
+    assert retried.code == 0, retried.text
+    assert (cancelled.code, cancelled.out) == (0, "cancelled\n")
+    assert user.status()["state"] == "cancelled"
+
+
 def test_a_cancelled_run_asks_nothing_any_more(user: User) -> None:
     walk(user, "ask")
 

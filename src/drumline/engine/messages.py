@@ -15,7 +15,7 @@ from drumline.core.plan import RUN_WALKS
 from drumline.core.retryrequest import read_round
 from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
-from drumline.core.vocabulary import STUCK, GateKind, Mode, StepEnd
+from drumline.core.vocabulary import STUCK, GateKind, Mode, RunEnd, StepEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -106,7 +106,8 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
 
 def calls_back(run: RunState, message: Message, claimed: Collection[StepId]) -> bool:
     """Whether a run that is left has to be driven on because of a message: it leads to something, or to a walk."""
-    waits = message.kind == "retry" and not run.lands and FLOW not in claimed
+    cancelled = run.ended is not None and run.ended.state is RunEnd.CANCELLED  # what was said before counts no more
+    waits = message.kind == "retry" and not run.lands and FLOW not in claimed and not cancelled
     return waits or outcome_of(run, message, claimed) is not None
 
 
