@@ -281,7 +281,7 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
 
 
 def _not_done(event: ev.StepFinished, state: str, run: RunState) -> str:
-    # The question about it is told next, with its own command.
+    # The question about it follows, with its own command.
     asks = any(gate.opened.step == event.step and gate.opened.kind in STUCK for gate in run.open_gates)
     hint = "" if event.state == StepEnd.SKIPPED or (asks and not event.login) else f" → {round_hint(event, run)}"
     return f"{event.step} {state}: {flatten(tell_reason(event)) or 'no reason given'}{hint}"
